@@ -1,1 +1,19 @@
-//! To be written.
+//! What the rest of liqo-rs reckons with: plain data and arithmetic, no IO, no clock, no Kubernetes client.
+//!
+//! ```text
+//! "1.5Gi" ──parse──▶ Quantity ──┐                         ┌─▶ add, subtract, compare, scale by a Ratio
+//! "nvidia.com/gpu" ▶ ResourceName ──▶ Resources (a list) ─┤
+//! {"cpu":"2", …}  ──parse────────────▲                    └─▶ Partial: what worked, and what is wrong with the rest
+//! ```
+//!
+//! A [`Quantity`] is exact: a whole number of billionths in an `i128`, never a float. It reads and writes the
+//! texts Kubernetes reads and writes, which is checked against Kubernetes' own library.
+//! In [`Resources`] every resource stands for itself: a bad one is reported and spoils no other.
+
+pub mod quantity;
+pub mod resources;
+
+pub use quantity::{Format, Granularity, ParseQuantityError, Quantity, Ratio, RoundTo, Rounding};
+pub use resources::{
+    InvalidResourceName, Partial, ResourceName, ResourceProblem, ResourceProblems, Resources,
+};
