@@ -10,8 +10,8 @@
 //! texts Kubernetes reads and writes, which is checked against Kubernetes' own library.
 //! In [`Resources`] every resource stands for itself: a bad one is reported and spoils no other.
 
-pub mod quantity;
-pub mod resources;
+mod quantity;
+mod resources;
 
 pub use quantity::{Format, Granularity, ParseQuantityError, Quantity, Ratio, RoundTo, Rounding};
 pub use resources::{

@@ -1,17 +1,4 @@
 //! The Kubernetes quantity: `500m`, `1.5Gi`, `2e3`.
-//!
-//! Texts are accepted, refused, rounded and written as `resource.Quantity` of k8s.io/apimachinery does it, which
-//! thousands of recorded answers of that library check (`testdata/quantity-vectors.jsonl`). It differs on
-//! purpose where the library's answer depends on how the number is stored inside it, or is plainly wrong:
-//!
-//! | what | the library | here |
-//! |---|---|---|
-//! | more than 10²⁹ units (`1e30`) | grows without limit | capped at [`Quantity::MAX`], as the library caps binary units at 2⁶³−1 |
-//! | exponent beyond 32 bits (`1e4294967296`) | keeps the low 32 bits: `1` | taken at its word: capped, or rounded up to `1n` |
-//! | 10²¹ and its multiples in decimal units, 2⁷⁰ in binary ones | written without a unit: `1000E` becomes `1` | stays at the largest unit: `1000E` |
-//! | a text such as `+1` or `1.500` | `String()` may hand it back as it came | always written canonically: `1`, `1500m` |
-//! | [`Quantity::value`] out of range of `i64` | 0 or the low 64 bits | the nearest `i64` |
-//! | [`Quantity::value`] of a negative number written with many digits or a binary fraction (`-1.3Ki`, `-5Ei`) | rounded towards zero, or the low 64 bits | away from zero, as its documentation says |
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -43,6 +30,22 @@ const LIMIT: i128 = 10_i128.pow(38);
 ///
 /// Two quantities are equal when their amounts are: `1Gi` equals `1024Mi`. The [`Format`] only decides how the
 /// amount is written.
+///
+/// # Where it differs from Kubernetes' library
+///
+/// Texts are accepted, refused, rounded and written as `resource.Quantity` of k8s.io/apimachinery does it, which
+/// thousands of recorded answers of that library check (`testdata/quantity-vectors.jsonl`). It differs on
+/// purpose where the library's answer depends on how it stores the number inside, or is plainly wrong:
+///
+/// | what | the library | here |
+/// |---|---|---|
+/// | more than 10²⁹ units (`1e30`) | grows without limit | capped at [`Quantity::MAX`], as the library caps binary units at 2⁶³−1 |
+/// | exponent beyond 32 bits (`1e4294967296`) | keeps the low 32 bits: `1` | taken at its word: capped, or rounded up to `1n` |
+/// | 10²¹ and its multiples in decimal units, 2⁷⁰ in binary ones | written without a unit: `1000E` becomes `1` | stays at the largest unit: `1000E` |
+/// | a text such as `+1` or `1.500` | `String()` may hand it back as it came | always written canonically: `1`, `1500m` |
+/// | [`Quantity::value`] out of range of `i64` | 0 or the low 64 bits | the nearest `i64` |
+/// | [`Quantity::value`] of a negative number written with many digits or a binary fraction (`-1.3Ki`, `-5Ei`) | rounded towards zero, or the low 64 bits | away from zero, as its documentation says |
+/// | a JSON number of more than 15 digits with a fraction or beyond `u64` | read digit by digit | refused with the advice to quote it: JSON readers hand over a float |
 #[derive(Clone, Copy)]
 pub struct Quantity {
     nanos: i128,
