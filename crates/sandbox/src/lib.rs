@@ -1,1 +1,67 @@
-//! To be written.
+//! Several real Kubernetes clusters on one machine: for tests, the demo and benchmarks.
+//!
+//! ```text
+//!   this machine ──┐
+//!                  │            ┌── consumer-1   etcd, API server, … and a node: kubelet, containerd, pods
+//!              "internet" ──────┼── consumer-2   another node
+//!              (a bridge)       └── provider-a-1 …
+//! ```
+//!
+//! Every machine is a network namespace; a node adds namespaces for processes, mounts and names. All of it hangs
+//! on processes that carry the sandbox's mark, so that [`down()`] can remove a sandbox without trusting anything
+//! that was written down, even when [`Sandbox::up`] was killed in the middle.
+//!
+//! * what is wanted: [`Spec`], read from `sandbox.yaml` or made by flags
+//! * where everything will be: [`Place`] and [`Plan`], pure
+//! * making it so: [`Sandbox::up`], and for tests [`TestSandbox`]
+//! * breaking it on purpose: [`Sandbox::cut`], [`Sandbox::delay`], [`Cluster::kill`], [`Cluster::pause`], …
+//! * images without a registry: [`image`]
+
+mod binaries;
+mod bring_up;
+mod cgroups;
+mod client;
+mod component;
+mod control_plane;
+mod down;
+mod error;
+mod faults;
+mod host;
+/// replaced by image.rs in a moment
+pub mod image {
+    use std::path::Path;
+    #[derive(Debug, thiserror::Error)] #[error("image")] pub struct ImageError;
+    pub const PAUSE_NAME: &str = "localhost/liqo/pause:1";
+    pub const COREDNS_NAME: &str = "localhost/liqo/coredns:1";
+    pub fn pause_program() -> &'static [u8] { b"" }
+    pub fn pause(_: &Path) -> Result<(), ImageError> { Err(ImageError) }
+    pub fn sandbox_app(_: &Path) -> Result<(), ImageError> { Err(ImageError) }
+    pub fn coredns(_: &Path, _: &Path) -> Result<(), ImageError> { Err(ImageError) }
+}
+mod network;
+mod node;
+mod parts;
+mod pki;
+mod plan;
+mod process;
+mod relay;
+mod sandbox;
+mod spec;
+mod state;
+mod status;
+mod testing;
+
+pub use binaries::{Binaries, KUBERNETES_VERSION, Sources};
+pub use bring_up::Progress;
+pub use component::{Component, Part};
+pub use down::{Removed, down, list};
+pub use error::SandboxError;
+pub use faults::RelayHost;
+pub use parts::PartState;
+pub use plan::{ClusterPlan, MachinePlan, Place, Plan};
+pub use relay::RelayPlan;
+pub use sandbox::{Cluster, Options, Sandbox, Up};
+pub use spec::{ClusterSpec, DEFAULT_CLUSTERS, EXAMPLE, Flavour, HOST, Spec, SpecError};
+pub use state::{Delay, Faults, Owner, Phase, State};
+pub use status::{ClusterStatus, ComponentStatus, Status};
+pub use testing::{TestCluster, TestSandbox, require_root};
