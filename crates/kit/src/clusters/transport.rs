@@ -1,0 +1,158 @@
+//! Which connection a request takes, and how many may be under way.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response, Uri};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Bytes;
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use kube::client::Body;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::{BoxError, Service};
+
+use super::client::{ClientConfig, Hyper};
+
+/// Watches that share one connection. Well below the 100 streams an API server allows, so that none waits.
+const WATCHES_PER_CONNECTION: usize = 64;
+
+/// TCP and TLS within one time limit: a stopped server accepts TCP and then says nothing.
+#[derive(Clone)]
+pub(super) struct Connect {
+    tls: HttpsConnector<HttpConnector>,
+    timeout: Duration,
+}
+
+impl Connect {
+    pub(super) fn new(tls: HttpsConnector<HttpConnector>, timeout: Duration) -> Self {
+        Self { tls, timeout }
+    }
+}
+
+impl Service<Uri> for Connect {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tls.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let timeout = self.timeout;
+        let connecting = self.tls.call(uri);
+        Box::pin(async move {
+            match tokio::time::timeout(timeout, connecting).await {
+                Ok(connection) => connection,
+                Err(_) => Err(format!("no TLS connection within {} s", timeout.as_secs_f32()).into()),
+            }
+        })
+    }
+}
+
+/// Sends plain requests over one shared connection, watches over a few others, upgrades over their own.
+#[derive(Clone)]
+pub(super) struct Transport {
+    requests: Lane,
+    watches: Arc<[Lane]>,
+    // Exec, attach and port-forward upgrade the connection, which HTTP/2 cannot.
+    upgrades: Hyper,
+    timeout: Duration,
+}
+
+#[derive(Clone)]
+struct Lane {
+    client: Hyper,
+    slots: Arc<Semaphore>,
+}
+
+impl Lane {
+    fn new(client: Hyper, slots: usize) -> Self {
+        Self { client, slots: Arc::new(Semaphore::new(slots)) }
+    }
+}
+
+impl Transport {
+    pub(super) fn new(limits: &ClientConfig, client: impl Fn() -> Hyper, upgrades: Hyper) -> Self {
+        let mut watches = Vec::new();
+        let mut left = limits.max_watches.max(1);
+        while left > 0 {
+            let slots = left.min(WATCHES_PER_CONNECTION);
+            watches.push(Lane::new(client(), slots));
+            left -= slots;
+        }
+        Self {
+            requests: Lane::new(client(), limits.max_requests.max(1)),
+            watches: watches.into(),
+            upgrades,
+            timeout: limits.request_timeout,
+        }
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
+        if request.headers().contains_key(http::header::UPGRADE) {
+            let response = self.upgrades.request(request).await?;
+            return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
+        }
+        let timeout = self.timeout;
+        let started = async {
+            let (lane, slot) = if is_watch(request.uri()) {
+                self.watch_slot()?
+            } else {
+                (&self.requests, Arc::clone(&self.requests.slots).acquire_owned().await?)
+            };
+            let response = lane.client.request(request).await?;
+            Ok::<_, BoxError>(response.map(|body| {
+                // The slot is taken until the answer has been read, or dropped, to its end.
+                let held = move |frame| {
+                    let _slot = &slot;
+                    frame
+                };
+                body.map_err(BoxError::from).map_frame(held).boxed_unsync()
+            }))
+        };
+        match tokio::time::timeout(timeout, started).await {
+            Ok(response) => response,
+            Err(_) => Err(format!("no answer within {} s", timeout.as_secs_f32()).into()),
+        }
+    }
+
+    /// Fills one connection before it opens the next.
+    fn watch_slot(&self) -> Result<(&Lane, OwnedSemaphorePermit), BoxError> {
+        self.watches
+            .iter()
+            .find_map(|lane| Some((lane, Arc::clone(&lane.slots).try_acquire_owned().ok()?)))
+            .ok_or_else(|| "too many watches on one cluster; raise max_watches or share watches".into())
+    }
+}
+
+type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+
+fn is_watch(uri: &Uri) -> bool {
+    let following_logs = |pair: &str| pair == "follow=true";
+    uri.query().is_some_and(|query| {
+        query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1" || following_logs(pair))
+    })
+}
+
+impl Service<Request<Body>> for Transport {
+    type Response = Response<AnswerBody>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    // Always ready: waiting happens in the call, where it delays one request and not all behind it.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}

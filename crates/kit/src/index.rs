@@ -1,0 +1,233 @@
+//! What a controller knows: plain data that watches fill, synchronously.
+//!
+//! An [`Index`] is ordinary code without async. [`Shared`] puts one behind a lock, lets any number of watches
+//! feed it, and tells planners that something changed (many changes, one wake-up).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::watch;
+
+use crate::key::Key;
+
+#[cfg(test)]
+mod tests;
+
+/// Something a watch can fill with objects of type `T`.
+///
+/// One type may implement this for several `T`, so that one index joins several kinds under one lock.
+pub trait Index<T> {
+    /// The object is new or changed.
+    fn apply(&mut self, key: &Key, object: T);
+
+    /// The object is gone. Called exactly once for each object that vanished, also when it vanished while
+    /// nobody was looking, and before `apply` when another object took its name.
+    fn delete(&mut self, key: &Key);
+
+    /// A full list has just been taken over: what the index holds is now complete.
+    fn synced(&mut self) {}
+}
+
+/// Where a watch puts what it sees. [`Shared`] is the usual one.
+pub trait Sink<T>: Send + Sync {
+    /// See [`Index::apply`].
+    fn apply(&self, key: &Key, object: T);
+    /// See [`Index::delete`].
+    fn delete(&self, key: &Key);
+    /// See [`Index::synced`].
+    fn synced(&self);
+    /// Several changes were made; wake whoever plans with them.
+    fn changed(&self);
+}
+
+/// An index behind a lock, with a wake-up for those who plan with it.
+pub struct Shared<I>(Arc<Inner<I>>);
+
+struct Inner<I> {
+    index: RwLock<I>,
+    changes: watch::Sender<u64>,
+}
+
+impl<I> Shared<I> {
+    /// Shares `index`.
+    pub fn new(index: I) -> Self {
+        Self(Arc::new(Inner { index: RwLock::new(index), changes: watch::Sender::new(0) }))
+    }
+
+    /// Looks at the index. Do not hold the guard across an await: watches wait for it.
+    pub fn read(&self) -> RwLockReadGuard<'_, I> {
+        self.0.index.read()
+    }
+
+    /// Changes the index by hand (results of writes, timers); call [`Shared::notify`] afterwards if planners
+    /// should look.
+    pub fn write(&self) -> RwLockWriteGuard<'_, I> {
+        self.0.index.write()
+    }
+
+    /// Wakes the planners.
+    pub fn notify(&self) {
+        self.0.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// A receiver whose `changed()` resolves once after any number of changes since it was last seen.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+}
+
+impl<I> Clone for Shared<I> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<I: Default> Default for Shared<I> {
+    fn default() -> Self {
+        Self::new(I::default())
+    }
+}
+
+impl<T, I: Index<T> + Send + Sync> Sink<T> for Shared<I> {
+    fn apply(&self, key: &Key, object: T) {
+        self.0.index.write().apply(key, object);
+    }
+
+    fn delete(&self, key: &Key) {
+        self.0.index.write().delete(key);
+    }
+
+    fn synced(&self) {
+        self.0.index.write().synced();
+    }
+
+    fn changed(&self) {
+        self.notify();
+    }
+}
+
+/// The simplest index: the objects by key, in order.
+#[derive(Debug, Clone)]
+pub struct Store<T> {
+    objects: BTreeMap<Key, T>,
+    synced: bool,
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), synced: false }
+    }
+}
+
+impl<T> Store<T> {
+    /// The object with this key.
+    pub fn get(&self, key: &Key) -> Option<&T> {
+        self.objects.get(key)
+    }
+
+    /// All objects in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+        self.objects.iter()
+    }
+
+    /// The objects of one namespace.
+    pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = (&'a Key, &'a T)> {
+        let first = Key::namespaced(namespace, "");
+        self.objects
+            .range((Bound::Included(first), Bound::Unbounded))
+            .take_while(move |(key, _)| key.namespace() == Some(namespace))
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Whether a full list has been seen at least once.
+    pub fn is_synced(&self) -> bool {
+        self.synced
+    }
+}
+
+impl<T> Index<T> for Store<T> {
+    fn apply(&mut self, key: &Key, object: T) {
+        self.objects.insert(key.clone(), object);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.objects.remove(key);
+    }
+
+    fn synced(&mut self) {
+        self.synced = true;
+    }
+}
+
+/// A [`Store`] that also finds objects by what they point to (pods by node, by owner, …).
+pub struct Grouped<T, G: Ord> {
+    store: Store<T>,
+    groups: BTreeMap<G, BTreeSet<Key>>,
+    group_of: fn(&Key, &T) -> Option<G>,
+}
+
+impl<T, G: Ord> Grouped<T, G> {
+    /// A store whose objects belong to the group that `group_of` names, or to none.
+    pub fn by(group_of: fn(&Key, &T) -> Option<G>) -> Self {
+        Self { store: Store::default(), groups: BTreeMap::new(), group_of }
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &Store<T> {
+        &self.store
+    }
+
+    /// The objects of one group, in the order of their keys.
+    pub fn group<'a>(&'a self, group: &G) -> impl Iterator<Item = (&'a Key, &'a T)> {
+        self.groups
+            .get(group)
+            .into_iter()
+            .flatten()
+            .filter_map(|key| self.store.get(key).map(|object| (key, object)))
+    }
+
+    /// The groups that have members.
+    pub fn groups(&self) -> impl Iterator<Item = &G> {
+        self.groups.keys()
+    }
+
+    fn leave(&mut self, key: &Key) {
+        let Some(group) = self.store.get(key).and_then(|object| (self.group_of)(key, object)) else { return };
+        if let Some(members) = self.groups.get_mut(&group) {
+            members.remove(key);
+            if members.is_empty() {
+                self.groups.remove(&group);
+            }
+        }
+    }
+}
+
+impl<T, G: Ord> Index<T> for Grouped<T, G> {
+    fn apply(&mut self, key: &Key, object: T) {
+        self.leave(key);
+        if let Some(group) = (self.group_of)(key, &object) {
+            self.groups.entry(group).or_default().insert(key.clone());
+        }
+        self.store.apply(key, object);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.leave(key);
+        self.store.delete(key);
+    }
+
+    fn synced(&mut self) {
+        self.store.synced();
+    }
+}

@@ -1,0 +1,45 @@
+use super::*;
+
+fn names<'a, T: 'a>(objects: impl Iterator<Item = (&'a Key, &'a T)>) -> Vec<String> {
+    objects.map(|(key, _)| key.to_string()).collect()
+}
+
+#[test]
+fn a_namespace_is_listed_without_its_neighbours() {
+    let mut store = Store::default();
+    for key in ["a/x", "a-b/x", "a/y", "b/x", "a0/x"] {
+        let (namespace, name) = key.split_once('/').unwrap();
+        store.apply(&Key::namespaced(namespace, name), ());
+    }
+    store.apply(&Key::cluster("a"), ());
+    assert_eq!(names(store.in_namespace("a")), ["a/x", "a/y"]);
+    assert!(names(store.in_namespace("none")).is_empty());
+}
+
+#[test]
+fn an_object_moves_from_group_to_group_and_leaves_when_deleted() {
+    let mut pods = Grouped::by(|_, node: &Option<&'static str>| *node);
+    let pod = Key::namespaced("ns", "pod");
+    pods.apply(&pod, None);
+    assert_eq!(pods.groups().count(), 0);
+    pods.apply(&pod, Some("node-1"));
+    pods.apply(&pod, Some("node-2"));
+    assert_eq!(names(pods.group(&"node-1")), Vec::<String>::new());
+    assert_eq!(names(pods.group(&"node-2")), ["ns/pod"]);
+    pods.delete(&pod);
+    assert_eq!(pods.groups().count(), 0);
+    assert!(pods.store().is_empty());
+}
+
+#[tokio::test]
+async fn many_changes_wake_a_planner_once() {
+    let shared = Shared::new(Store::default());
+    let mut changes = shared.subscribe();
+    for n in 0..100 {
+        Sink::apply(&shared, &Key::cluster(&format!("n{n}")), n);
+        Sink::<i32>::changed(&shared);
+    }
+    changes.changed().await.unwrap();
+    assert!(!changes.has_changed().unwrap());
+    assert_eq!(shared.read().len(), 100);
+}

@@ -1,0 +1,250 @@
+//! A write as the API server wants it, and its answer as the queue needs it.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::StatusCode;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::{ApiResource, DynamicObject, Request, Resource};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Reason;
+use crate::key::Key;
+use crate::watch::Chain;
+
+/// The object a write is for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    path: String,
+    key: Key,
+}
+
+impl Target {
+    /// An object of a kind known at compile time.
+    pub fn of<K: Resource<DynamicType = ()>>(key: Key) -> Self {
+        Self { path: K::url_path(&(), key.namespace()), key }
+    }
+
+    /// An object of a kind known at run time.
+    pub fn dynamic(resource: &ApiResource, key: Key) -> Self {
+        Self { path: DynamicObject::url_path(resource, key.namespace()), key }
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.path, self.key.name())
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One write to one object.
+#[derive(Clone, Debug)]
+pub struct Write {
+    target: Target,
+    status: bool,
+    verb: Verb,
+}
+
+#[derive(Clone, Debug)]
+enum Verb {
+    Create(Value),
+    Apply { object: Value, force: bool },
+    Merge(Value),
+    Delete(DeleteParams),
+}
+
+impl Write {
+    /// Creates the object. With a name that follows from what it is for, a repeated attempt is harmless.
+    pub fn create(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { target, status: false, verb: Verb::Create(serde_json::to_value(object)?) })
+    }
+
+    /// Server-side apply: owns exactly the fields given, takes them from others when they conflict.
+    pub fn apply(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
+        let object = serde_json::to_value(object)?;
+        Ok(Self { target, status: false, verb: Verb::Apply { object, force: true } })
+    }
+
+    /// Server-side apply to the status.
+    pub fn apply_status(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { status: true, ..Self::apply(target, object)? })
+    }
+
+    /// Merges into the status, if the object is still at the version the plan saw.
+    pub fn merge_status(
+        target: Target,
+        resource_version: &str,
+        status: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        let patch = json!({
+            "metadata": { "resourceVersion": resource_version },
+            "status": serde_json::to_value(status)?,
+        });
+        Ok(Self { target, status: true, verb: Verb::Merge(patch) })
+    }
+
+    /// Merges into the object, if it is still at the version the plan saw.
+    pub fn merge(
+        target: Target,
+        resource_version: &str,
+        patch: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        let mut patch = serde_json::to_value(patch)?;
+        patch["metadata"]["resourceVersion"] = json!(resource_version);
+        Ok(Self { target, status: false, verb: Verb::Merge(patch) })
+    }
+
+    /// Deletes the object with this uid, never one that took its name since.
+    pub fn delete(target: Target, uid: &str) -> Self {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        Self { target, status: false, verb: Verb::Delete(params) }
+    }
+
+    /// The time a deleted object is given to end; only for [`Write::delete`].
+    #[must_use]
+    pub fn grace(mut self, seconds: u32) -> Self {
+        if let Verb::Delete(params) = &mut self.verb {
+            params.grace_period_seconds = Some(seconds);
+        }
+        self
+    }
+
+    /// The object it is for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The slot: writes to an object and to its status do not replace one another.
+    pub(super) fn slot(&self) -> Slot {
+        Slot { target: self.target.clone(), status: self.status }
+    }
+
+    pub(super) fn request(
+        &self,
+        manager: &str,
+    ) -> Result<http::Request<Vec<u8>>, kube::core::request::Error> {
+        let request = Request::new(self.target.path.as_str());
+        let name = self.target.key.name();
+        match &self.verb {
+            Verb::Create(object) => {
+                let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+                request.create(&params, object.to_string().into_bytes())
+            }
+            Verb::Apply { object, force } => {
+                let params = PatchParams { force: *force, ..PatchParams::apply(manager) };
+                self.patch(&request, &params, &Patch::Apply(object))
+            }
+            Verb::Merge(patch) => {
+                let params =
+                    PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+                self.patch(&request, &params, &Patch::Merge(patch))
+            }
+            Verb::Delete(params) => request.delete(name, params),
+        }
+    }
+
+    fn patch(
+        &self,
+        request: &Request,
+        params: &PatchParams,
+        patch: &Patch<&Value>,
+    ) -> Result<http::Request<Vec<u8>>, kube::core::request::Error> {
+        let name = self.target.key.name();
+        if self.status {
+            request.patch_subresource("status", name, params, patch)
+        } else {
+            request.patch(name, params, patch)
+        }
+    }
+
+    /// Makes the write, within `timeout`.
+    pub(super) async fn send(
+        &self,
+        client: &kube::Client,
+        manager: &str,
+        timeout: Duration,
+    ) -> Result<Answer, Refusal> {
+        let request = self.request(manager).map_err(|error| Refusal {
+            reason: Reason::Refused,
+            message: format!("the write to {} cannot be put into a request: {error}", self.target),
+            retry_after: None,
+        })?;
+        match tokio::time::timeout(timeout, client.request::<Answer>(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(kube::Error::Api(status)))
+                if status.code == StatusCode::NOT_FOUND && matches!(self.verb, Verb::Delete(_)) =>
+            {
+                Ok(Answer::default())
+            }
+            Ok(Err(error)) => Err(Refusal::from(&error)),
+            Err(_) => Err(Refusal {
+                reason: Reason::Timeout,
+                message: format!("no answer within {} s", timeout.as_secs_f32()),
+                retry_after: None,
+            }),
+        }
+    }
+}
+
+/// An object, or its status.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Slot {
+    pub(super) target: Target,
+    pub(super) status: bool,
+}
+
+/// What of the server's answer is read.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Answer {
+    #[serde(default)]
+    pub(super) metadata: AnswerMeta,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct AnswerMeta {
+    pub(super) resource_version: Option<String>,
+}
+
+/// A failed attempt.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl From<&kube::Error> for Refusal {
+    fn from(error: &kube::Error) -> Self {
+        let kube::Error::Api(status) = error else {
+            let message = Chain(error).to_string();
+            return Self { reason: Reason::Unreachable, message, retry_after: None };
+        };
+        let reason = match status.code {
+            409 | 404 | 410 => Reason::Conflict,
+            429 => Reason::Throttled,
+            401 | 403 => Reason::Forbidden,
+            408 | 504 => Reason::Timeout,
+            500.. => Reason::ServerError,
+            _ => Reason::Refused,
+        };
+        let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+        Self { reason, message: format!("{} ({})", status.message, status.code), retry_after }
+    }
+}
