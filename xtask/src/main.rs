@@ -1,2 +1,42 @@
-//! To be written.
-fn main() {}
+//! Chores of the repository, run as `cargo xtask <chore>`.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+mod generate;
+
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", about = "Chores of the repository")]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Write the files that are made from the code, or check that they are as the code would make them.
+    Generate {
+        /// Change nothing; fail and name the files that differ.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    match args.chore {
+        Chore::Generate { check: true } => generate::check(root, &generate::folders()?),
+        Chore::Generate { check: false } => generate::write(root, &generate::folders()?),
+    }
+}

@@ -1,1 +1,58 @@
-//! To be written.
+//! The kinds, labels and names of the Liqo API.
+//!
+//! ```text
+//!  consumer                                             provider
+//!  ────────                                             ────────
+//!  SearchDomain ──finds──▶ ForeignCluster               ForeignCluster (the consumer)
+//!                                │                            │
+//!                    tenant namespace ◀── same content ──▶ tenant namespace
+//!                          ResourceRequest ─────────────▶ ResourceRequest
+//!                                                             │ answered by
+//!                          ResourceOffer ◀──────────────── ResourceOffer
+//!                                │ accepted
+//!                          virtual node
+//!                                │ selected by
+//!  NamespaceOffloading ──▶ NamespaceMap ────────────────▶ NamespaceMap ──▶ namespaces
+//!  Pod on the virtual node ─────────────────────────────▶ ShadowPod ──▶ Pod
+//!
+//!                          NetworkConfig ◀─────────────▶ NetworkConfig
+//!                                │                            │
+//!                          TunnelEndpoint ═══ tunnel ═══ TunnelEndpoint
+//! ```
+//!
+//! Each kind is a file here, with its spec, its status and its rules. The rules travel in the schema and are
+//! enforced by the API server ([`crds`] gives the definitions to install); what they need is Kubernetes 1.32 or
+//! later. Fields are plain texts, as an object may be older than a rule; [`names`] has the types to parse them into.
+
+#![expect(unreachable_pub, reason = "kube's KubeSchema derive repeats every struct inside a function")]
+#![expect(clippy::duplicated_attributes, reason = "two printer columns of the same type are no mistake")]
+
+pub mod annotations;
+pub mod conditions;
+mod crds;
+pub mod finalizers;
+pub mod foreign_cluster;
+mod identity;
+pub mod labels;
+pub mod names;
+pub mod namespace_map;
+pub mod namespace_offloading;
+pub mod network_config;
+pub mod resource_offer;
+pub mod resource_request;
+mod schema;
+pub mod search_domain;
+pub mod shadow_pod;
+pub mod tunnel_endpoint;
+
+pub use crds::crds;
+pub use foreign_cluster::{DiscoveryType, ForeignCluster, ForeignClusterSpec, ForeignClusterStatus};
+pub use identity::ClusterIdentity;
+pub use namespace_map::{NamespaceMap, NamespaceMapSpec, NamespaceMapStatus};
+pub use namespace_offloading::{NamespaceOffloading, NamespaceOffloadingSpec, NamespaceOffloadingStatus};
+pub use network_config::{NetworkConfig, NetworkConfigSpec, NetworkConfigStatus, TunnelBackend};
+pub use resource_offer::{ResourceOffer, ResourceOfferSpec, ResourceOfferStatus};
+pub use resource_request::{ResourceRequest, ResourceRequestSpec, ResourceRequestStatus};
+pub use search_domain::{SearchDomain, SearchDomainSpec, SearchDomainStatus};
+pub use shadow_pod::{ShadowPod, ShadowPodSpec, ShadowPodStatus};
+pub use tunnel_endpoint::{TunnelEndpoint, TunnelEndpointSpec, TunnelEndpointStatus};

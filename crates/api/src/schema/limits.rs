@@ -1,0 +1,58 @@
+//! How much of each thing an object may hold.
+
+/// Longest DNS label, label value and namespace name.
+pub(crate) const MAX_LABEL: u32 = 63;
+/// Longest DNS name and object name.
+pub(crate) const MAX_SUBDOMAIN: u32 = 253;
+/// Longest label key or resource name: a DNS name, a slash and 63 characters.
+pub(crate) const MAX_QUALIFIED_NAME: u32 = 317;
+/// Longest URL; room for any host and a path, far below what could hurt.
+pub(crate) const MAX_URL: u32 = 1024;
+/// Longest IP address or network in text form, IPv6 with an embedded IPv4 part and a prefix length.
+pub(crate) const MAX_ADDRESS: u32 = 64;
+/// Longest timestamp; RFC 3339 with nanoseconds and offset needs 35.
+pub(crate) const MAX_TIME: u32 = 64;
+/// Longest quantity; the digits of 2^63 with nine decimals, sign and suffix need fewer.
+pub(crate) const MAX_QUANTITY: u32 = 40;
+/// Longest name of a container image: a host, a path and a digest.
+pub(crate) const MAX_IMAGE_NAME: u32 = 1024;
+/// Names per image; the kubelet reports at most five.
+pub(crate) const MAX_IMAGE_NAMES: u32 = 8;
+/// Images in an offer; the kubelet reports at most 50 per node.
+pub(crate) const MAX_IMAGES: u32 = 256;
+/// Different resources in a list; nodes have a dozen.
+pub(crate) const MAX_RESOURCES: u32 = 64;
+/// Labels that an offer puts on the virtual node.
+pub(crate) const MAX_LABELS: u32 = 64;
+/// Storage classes in an offer.
+pub(crate) const MAX_STORAGE_CLASSES: u32 = 64;
+/// Terms of a selector; with the next two it bounds what checking a selector costs.
+pub(crate) const MAX_SELECTOR_TERMS: u32 = 8;
+/// Requirements of a term.
+pub(crate) const MAX_SELECTOR_REQUIREMENTS: u32 = 8;
+/// Values of a requirement, which may be a list of cluster IDs.
+pub(crate) const MAX_SELECTOR_VALUES: u32 = 256;
+/// Namespaces mapped to one peer.
+pub(crate) const MAX_NAMESPACES: u32 = 4096;
+/// Peers of a cluster.
+pub(crate) const MAX_PEERS: u32 = 4096;
+/// Settings of a tunnel's backend.
+pub(crate) const MAX_BACKEND_SETTINGS: u32 = 16;
+/// Longest setting of a tunnel's backend; allowed networks are the longest.
+pub(crate) const MAX_BACKEND_SETTING: u32 = 1024;
+/// Longest network interface name; the kernel allows 15.
+pub(crate) const MAX_INTERFACE_NAME: u32 = 15;
+/// Conditions in a status.
+pub(crate) const MAX_CONDITIONS: u32 = 32;
+/// As in Kubernetes' own conditions.
+pub(crate) const MAX_CONDITION_TYPE: u32 = 316;
+/// As in Kubernetes' own conditions.
+pub(crate) const MAX_CONDITION_REASON: u32 = 1024;
+/// As in Kubernetes' own conditions.
+pub(crate) const MAX_CONDITION_MESSAGE: u32 = 32_768;
+/// Longest UID; Kubernetes uses UUIDs.
+pub(crate) const MAX_UID: u32 = 128;
+/// Containers of a pod.
+pub(crate) const MAX_CONTAINERS: u32 = 256;
+/// Largest DNS TTL, 2^31 - 1 (RFC 2181); a ttl of ours often comes from there.
+pub(crate) const MAX_TTL_SECONDS: u32 = 2_147_483_647;

@@ -1,0 +1,76 @@
+use super::*;
+
+/// A repository of its own, gone when the test ends.
+struct Repository(std::path::PathBuf);
+
+impl Repository {
+    fn new(test: &str) -> Self {
+        let root = std::env::temp_dir().join(format!("xtask-{}-{test}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        Self(root)
+    }
+
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        read_folder(&self.0.join("made")).unwrap()
+    }
+}
+
+impl Drop for Repository {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn made(files: &[(&str, &str)]) -> [Folder; 1] {
+    let files = files.iter().map(|(name, content)| ((*name).to_owned(), (*content).to_owned())).collect();
+    [Folder { path: "made", files }]
+}
+
+#[test]
+fn what_was_written_passes_the_check() {
+    let repository = Repository::new("pass");
+    let folders = made(&[("a.yaml", "a"), ("b.yaml", "b")]);
+    write(&repository.0, &folders).unwrap();
+    check(&repository.0, &folders).unwrap();
+    assert_eq!(repository.files().len(), 2);
+}
+
+#[test]
+fn the_check_names_what_is_missing_differs_or_is_stray_and_changes_nothing() {
+    let repository = Repository::new("names");
+    write(&repository.0, &made(&[("same", "1"), ("differs", "1"), ("stray", "1")])).unwrap();
+    let before = repository.files();
+    let error =
+        check(&repository.0, &made(&[("same", "1"), ("differs", "2"), ("missing", "2")])).unwrap_err();
+    let error = error.to_string();
+    for line in
+        ["differs: made/differs", "missing: made/missing", "stray:   made/stray", "cargo xtask generate"]
+    {
+        assert!(error.contains(line), "{error}");
+    }
+    assert!(!error.contains("made/same"), "{error}");
+    assert_eq!(repository.files(), before);
+}
+
+#[test]
+fn writing_removes_what_nothing_makes_any_more() {
+    let repository = Repository::new("removes");
+    write(&repository.0, &made(&[("old", "1"), ("kept", "1")])).unwrap();
+    write(&repository.0, &made(&[("kept", "2")])).unwrap();
+    assert_eq!(repository.files(), BTreeMap::from([("kept".to_owned(), b"2".to_vec())]));
+}
+
+#[test]
+fn there_is_one_file_per_kind_and_it_reads_back_as_the_same_definition() {
+    let folders = folders().unwrap();
+    let crds = liqo_api::crds();
+    assert_eq!(folders[0].files.len(), crds.len());
+    for crd in crds {
+        let yaml = &folders[0].files[&format!("{}.yaml", crd.metadata.name.as_deref().unwrap())];
+        assert!(yaml.starts_with(HEADER));
+        let read: serde_json::Value = serde_saphyr::from_str(yaml).unwrap();
+        let read: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =
+            serde_json::from_value(read).unwrap();
+        assert_eq!(read, crd);
+    }
+}
