@@ -27,17 +27,7 @@ mod down;
 mod error;
 mod faults;
 mod host;
-/// replaced by image.rs in a moment
-pub mod image {
-    use std::path::Path;
-    #[derive(Debug, thiserror::Error)] #[error("image")] pub struct ImageError;
-    pub const PAUSE_NAME: &str = "localhost/liqo/pause:1";
-    pub const COREDNS_NAME: &str = "localhost/liqo/coredns:1";
-    pub fn pause_program() -> &'static [u8] { b"" }
-    pub fn pause(_: &Path) -> Result<(), ImageError> { Err(ImageError) }
-    pub fn sandbox_app(_: &Path) -> Result<(), ImageError> { Err(ImageError) }
-    pub fn coredns(_: &Path, _: &Path) -> Result<(), ImageError> { Err(ImageError) }
-}
+pub mod image;
 mod network;
 mod node;
 mod parts;
