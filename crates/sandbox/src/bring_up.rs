@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::component::{Component, Part};
 use crate::control_plane::HOLLOW_ANNOTATION;
-use crate::error::{Result, SandboxError};
+use crate::error::{Result, SandboxError, log_tail};
 use crate::plan::{ClusterPlan, MachinePlan, Place};
 use crate::process::{self, Inside};
 use crate::{client, image, network, node, parts};
@@ -188,8 +188,11 @@ impl BringUp<'_> {
             return Ok(());
         }
         let api: Api<Node> = Api::all(client.clone());
-        let part = self.cluster.nodes().first().map(|node| Part { component: Component::Kubelet, node: Some(node.number) });
-        self.until("nodes", NODE_DEADLINE, part, async || {
+        let part = match self.cluster.nodes().first() {
+            Some(node) => Part { component: Component::Kubelet, node: Some(node.number) },
+            None => Part { component: Component::Kwok, node: None },
+        };
+        self.until("nodes", NODE_DEADLINE, Some(part), async || {
             let nodes = api.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
             let unready: Vec<String> = nodes.items.iter().filter_map(why_unready).collect();
             match (nodes.items.len(), unready.first()) {
@@ -281,7 +284,7 @@ impl BringUp<'_> {
                     what: format!("cluster {}: {what}", self.cluster.name()),
                     seconds: started.elapsed().as_secs(),
                     state,
-                    log: part.map(|part| part.log(self.cluster)),
+                    log: part.map(|part| log_tail(&part.log(self.cluster))).unwrap_or_default(),
                 });
             }
             tokio::time::sleep(ASK_AGAIN).await;

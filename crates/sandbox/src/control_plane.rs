@@ -11,6 +11,9 @@ use crate::plan::{API_PORT, ClusterPlan, ETCD_PORT, Place};
 /// Hollow nodes carry this annotation, by which kwok knows which nodes are its own.
 pub(crate) const HOLLOW_ANNOTATION: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 
+/// How hollow nodes and their pods behave.
+const KWOK_STAGES: &str = "kwok-stages.yaml";
+
 /// Program and arguments of one part of the control plane.
 pub(crate) fn argv(place: &Place, cluster: &ClusterPlan, component: Component) -> Vec<OsString> {
     let arguments = match component {
@@ -28,7 +31,9 @@ pub(crate) fn argv(place: &Place, cluster: &ClusterPlan, component: Component) -
 /// Files that the control plane reads.
 pub(crate) fn write_files(cluster: &ClusterPlan) -> Result<()> {
     let data = cluster.dir.join("etcd");
-    fs::create_dir_all(&data).at("create", &data)
+    fs::create_dir_all(&data).at("create", &data)?;
+    let stages = cluster.dir.join(KWOK_STAGES);
+    fs::write(&stages, include_str!("../manifests/kwok-stages.yaml")).at("write", &stages)
 }
 
 fn etcd(cluster: &ClusterPlan) -> Vec<String> {
@@ -144,7 +149,8 @@ fn kwok(cluster: &ClusterPlan) -> Vec<String> {
         "--node-lease-duration-seconds=40".into(),
         format!("--node-ip={}", cluster.first_machine().address),
         "--server-address=127.0.0.1:10247".into(),
-        "--enable-crds=".into(),
+        flag("--config", &cluster.dir.join(KWOK_STAGES)),
+        "--v=WARN".into(),
     ]
 }
 

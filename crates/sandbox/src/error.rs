@@ -63,7 +63,7 @@ pub enum SandboxError {
         known: String,
     },
     /// A component did not get ready.
-    #[error("{what} was not ready after {seconds} s: {state}{log}", log = log_tail(log))]
+    #[error("{what} was not ready after {seconds} s: {state}{log}")]
     NotReady {
         /// Cluster and component.
         what: String,
@@ -71,8 +71,8 @@ pub enum SandboxError {
         seconds: u64,
         /// What it looked like at the end.
         state: String,
-        /// Its log.
-        log: Option<PathBuf>,
+        /// The end of its log, kept here because a failed start removes the files.
+        log: String,
     },
     /// The API server refused or did not answer.
     #[error("cluster {cluster}: cannot {what}: {source}")]
@@ -105,11 +105,11 @@ fn name_flag(name: &str) -> String {
     if name == "default" { String::new() } else { format!(" --name {name}") }
 }
 
-/// How much of a log an error message carries along, since a failed start removes the files.
+/// How much of a log an error message carries along.
 const TAIL_LINES: usize = 15;
 
-fn log_tail(log: &Option<PathBuf>) -> String {
-    let Some(path) = log else { return String::new() };
+/// The end of a log, for an error message.
+pub(crate) fn log_tail(path: &Path) -> String {
     let Ok(bytes) = std::fs::read(path) else { return String::new() };
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -36,7 +36,7 @@ var programs = map[string]func() int{
 	"kube-controller-manager": func() int { return run(controllermanager.NewControllerManagerCommand()) },
 	"kube-scheduler":          func() int { return run(scheduler.NewSchedulerCommand()) },
 	"kube-proxy":              func() int { return run(proxy.NewProxyCommand()) },
-	"kubelet":                 func() int { return run(kubelet.NewKubeletCommand(genericapiserver.SetupSignalContext())) },
+	"kubelet":                 func() int { return run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl": func() int {
 		if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 			kubectlutil.CheckErr(err)
