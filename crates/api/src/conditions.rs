@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::foreign_cluster::PeeringCondition;
+use crate::{foreign_cluster::PeeringCondition, namespace_offloading::RemoteNamespaceCondition};
 
 /// What the condition lists have in common.
 pub trait ConditionLike: Clone {
@@ -64,29 +64,37 @@ impl ConditionLike for Condition {
     }
 }
 
-impl ConditionLike for PeeringCondition {
-    fn same_type(&self, other: &Self) -> bool {
-        self.type_ == other.type_
-    }
+/// Liqo's own conditions have types and statuses of their own, and otherwise the same fields.
+macro_rules! condition_like {
+    ($condition:ty) => {
+        impl ConditionLike for $condition {
+            fn same_type(&self, other: &Self) -> bool {
+                self.type_ == other.type_
+            }
 
-    fn same_status(&self, other: &Self) -> bool {
-        self.status == other.status
-    }
+            fn same_status(&self, other: &Self) -> bool {
+                self.status == other.status
+            }
 
-    fn same_statement(&self, other: &Self) -> bool {
-        let statement =
-            |it: &Self| (it.status, it.reason.clone(), it.message.clone(), it.observed_generation);
-        statement(self) == statement(other)
-    }
+            fn same_statement(&self, other: &Self) -> bool {
+                let statement =
+                    |it: &Self| (it.status, it.reason.clone(), it.message.clone(), it.observed_generation);
+                statement(self) == statement(other)
+            }
 
-    fn set_transition(&mut self, now: Timestamp) {
-        self.last_transition_time = Some(Time(whole_seconds(now)));
-    }
+            fn set_transition(&mut self, now: Timestamp) {
+                self.last_transition_time = Some(Time(whole_seconds(now)));
+            }
 
-    fn keep_transition(&mut self, earlier: &Self) {
-        self.last_transition_time = earlier.last_transition_time.clone();
-    }
+            fn keep_transition(&mut self, earlier: &Self) {
+                self.last_transition_time = earlier.last_transition_time.clone();
+            }
+        }
+    };
 }
+
+condition_like!(PeeringCondition);
+condition_like!(RemoteNamespaceCondition);
 
 /// Kubernetes stores times in seconds; a finer one would differ from what is read back.
 fn whole_seconds(time: Timestamp) -> Timestamp {

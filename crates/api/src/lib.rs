@@ -23,6 +23,20 @@
 //! Each kind is a file here, with its spec, its status and its rules. The rules travel in the schema and are
 //! enforced by the API server ([`crds`] gives the definitions to install); what they need is Kubernetes 1.32 or
 //! later. Fields are plain texts, as an object may be older than a rule; [`names`] has the types to parse them into.
+//!
+//! # Where this differs from Liqo 0.4
+//!
+//! Manifests written for Liqo apply unchanged unless they meet one of these:
+//!
+//! - `ForeignCluster.spec.insecureSkipTLSVerify` is `false` unless set. Liqo's `true` left the token to whoever sits
+//!   between the clusters.
+//! - What an object is about cannot change: the cluster's identity, once it is known; the strategy by which a
+//!   namespace is named elsewhere; the remote name of a mapped namespace. Delete the object, or the entry, first.
+//! - Selectors that match nothing by mistake are refused: `In` without values, a term without requirements.
+//! - Of `ResourceOffer.spec.resourceQuota` only `hard` exists; nothing ever used the rest of a quota.
+//! - `ResourceRequest.spec.authUrl` may be left out, as a consumer need not be reachable.
+//! - Every kind has a status subresource, and conditions say which generation they are about.
+//! - Everything has a largest size.
 
 #![expect(unreachable_pub, reason = "kube's KubeSchema derive repeats every struct inside a function")]
 #![expect(clippy::duplicated_attributes, reason = "two printer columns of the same type are no mistake")]

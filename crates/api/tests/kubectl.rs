@@ -74,8 +74,9 @@ fn examples_apply_unchanged(cluster: TestCluster<'_>) {
 struct Shown {
     plural: &'static str,
     short: &'static str,
-    /// Header and value of each column but NAME and AGE; those of `-o wide` in brackets.
+    /// Header and value of each column but NAME and AGE.
     columns: &'static [(&'static str, &'static str)],
+    /// The same of the columns that only `-o wide` shows.
     wide: &'static [(&'static str, &'static str)],
     status: &'static str,
 }

@@ -54,7 +54,7 @@ fn every_object_of_the_tables_is_accepted_or_refused_by_the_rules_as_it_should()
                 (Some(says), _) if !known.iter().any(|message| message.contains(says)) => {}
                 (Some(says), Some(errors)) if errors.contains(says) => refused_by_rules += 1,
                 (Some(says), errors) => {
-                    wrong.push(format!("{}: wanted {says:?}, got {errors:?}", case.title))
+                    wrong.push(format!("{}: wanted {says:?}, got {errors:?}", case.title));
                 }
             }
         }
