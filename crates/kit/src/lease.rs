@@ -184,7 +184,7 @@ impl Campaign {
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
-                    tracing::debug!(lease = self.config.name, error = %Chain(&error), "cannot ask for the lease")
+                    tracing::debug!(lease = self.config.name, error = %Chain(&error), "cannot ask for the lease");
                 }
                 Err(_) => tracing::debug!(lease = self.config.name, "no answer about the lease"),
             }
@@ -244,7 +244,7 @@ impl Campaign {
                 Ok(Ok(true)) => *leadership.valid_until.lock() = started + self.config.renew_deadline,
                 Ok(Ok(false)) => return Loss::Taken,
                 Ok(Err(error)) => {
-                    tracing::warn!(lease = self.config.name, error = %Chain(&error), "cannot renew the lease")
+                    tracing::warn!(lease = self.config.name, error = %Chain(&error), "cannot renew the lease");
                 }
                 Err(_) => tracing::warn!(lease = self.config.name, "no answer when renewing the lease"),
             }

@@ -162,7 +162,10 @@ async fn speak<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let address = peer.address;
+    let spoken = CancellationToken::new();
+    let speaks = spoken.clone();
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        speaks.cancel();
         request.extensions_mut().insert(peer.clone());
         let mut router = router
             .clone()
@@ -178,7 +181,17 @@ async fn speak<S>(
         .keep_alive_interval(Duration::from_secs(30))
         .max_concurrent_streams(250);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%address, error, "connection ended");
+    // The header's time limit starts with its first bytes; a peer that never sends any has this one.
+    let silent = tokio::time::timeout(config.header_timeout, spoken.cancelled());
+    let silent = async move {
+        if silent.await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = watcher.watch(connection) => if let Err(error) = ended {
+            tracing::debug!(%address, error, "connection ended");
+        },
+        () = silent => tracing::debug!(%address, "no request came in time; closed"),
     }
 }

@@ -1,4 +1,10 @@
 //! The watch on real API servers that restart, forget and fall silent.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 #[path = "support/recorder.rs"]
 mod recorder;
@@ -169,7 +175,11 @@ async fn no_deletion_is_missed_over_restarts_of_the_api_server_and_a_compaction(
     for watched in &watches.all {
         wait_for("the position passes our write", Duration::from_secs(5), || {
             let position = watched.status.position();
-            if position >= version { Ok(()) } else { Err(format!("{}: {position} of {version}", watched.name)) }
+            if position >= version {
+                Ok(())
+            } else {
+                Err(format!("{}: {position} of {version}", watched.name))
+            }
         })
         .await;
     }
@@ -234,9 +244,11 @@ async fn a_cut_of_a_minute_hides_no_deletion_and_ends_soon_after_it_heals() {
     ok(&cluster.kubectl_inside(["delete", "configmap", "m02", "m03", "m04"]));
     ok(&cluster.kubectl_inside(["create", "configmap", "m04"]));
     ok(&cluster.kubectl_inside(["create", "configmap", "m50"]));
-    wait_for("a dead connection is noticed", Duration::from_secs(50), || match watches.all[0].status.failure() {
-        Some(failure) => Ok(println!("noticed after {:?}: {failure}", started.elapsed())),
-        None => Err(format!("stale for {:?}", watches.all[0].status.staleness())),
+    wait_for("a dead connection is noticed", Duration::from_secs(50), || {
+        match watches.all[0].status.failure() {
+            Some(failure) => Ok(println!("noticed after {:?}: {failure}", started.elapsed())),
+            None => Err(format!("stale for {:?}", watches.all[0].status.staleness())),
+        }
     })
     .await;
     tokio::time::sleep_until(started + Duration::from_secs(60)).await;

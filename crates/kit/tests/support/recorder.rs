@@ -90,7 +90,11 @@ impl Sink<Entry> for Recorder {
 }
 
 /// Waits until `state` says `Ok`, and prints its last word when it does not in time.
-pub(crate) async fn wait_for<T>(what: &str, within: Duration, mut state: impl FnMut() -> Result<T, String>) -> T {
+pub(crate) async fn wait_for<T>(
+    what: &str,
+    within: Duration,
+    mut state: impl FnMut() -> Result<T, String>,
+) -> T {
     let deadline = Instant::now() + within;
     loop {
         match state() {
