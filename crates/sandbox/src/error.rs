@@ -98,7 +98,7 @@ pub enum SandboxError {
 }
 
 /// Short for this crate's results.
-pub type Result<T, E = SandboxError> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = SandboxError> = std::result::Result<T, E>;
 
 /// The `--name` that a suggested command needs.
 fn name_flag(name: &str) -> String {

@@ -43,7 +43,7 @@ pub(crate) fn check(place: &Place, spec: &Spec) -> Result<()> {
 }
 
 /// Everything here is done by root alone.
-pub fn check_root() -> Result<()> {
+pub(crate) fn check_root() -> Result<()> {
     if nix::unistd::geteuid().is_root() {
         return Ok(());
     }

@@ -122,11 +122,13 @@ fn keep_logs(place: &Place) {
 
 fn copy_logs(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(from)? {
-        let path = entry?.path();
-        let target = to.join(path.file_name().unwrap_or_default());
-        if path.is_dir() && !path.ends_with("containerd") && !path.ends_with("kubelet") && !path.ends_with("etcd") {
+        let entry = entry?;
+        // Links of a node lead to places that only the node sees.
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let target = to.join(entry.file_name());
+        if kind.is_dir() && !path.ends_with("containerd") && !path.ends_with("kubelet") && !path.ends_with("etcd") {
             copy_logs(&path, &target)?;
-        } else if path.extension().is_some_and(|extension| extension == "log") {
+        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "log") {
             fs::create_dir_all(to)?;
             fs::copy(&path, &target)?;
         }

@@ -31,7 +31,7 @@ async fn until(what: &str, seconds: u64, mut ask: impl AsyncFnMut() -> Result<()
 }
 
 fn install_app(cluster: TestCluster<'_>) {
-    let applied = cluster.kubectl_apply(&APP.replace("name: CLUSTER_NAME", &format!("name: {}", cluster.name())));
+    let applied = cluster.kubectl_apply(&APP.replace("FILLED-IN-BY-THE-DEMO", cluster.name()));
     assert!(applied.status.success(), "{}", text(&applied));
 }
 
