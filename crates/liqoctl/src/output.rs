@@ -15,7 +15,11 @@ pub(crate) enum Format {
 }
 
 /// Prints a value for programs; `None` and `Wide` are the caller's, who has the table.
-pub(crate) fn print<T: Serialize>(format: Option<Format>, value: &T, table: impl FnOnce(bool)) -> anyhow::Result<()> {
+pub(crate) fn print<T: Serialize>(
+    format: Option<Format>,
+    value: &T,
+    table: impl FnOnce(bool),
+) -> anyhow::Result<()> {
     match format {
         None => table(false),
         Some(Format::Wide) => table(true),

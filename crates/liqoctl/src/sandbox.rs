@@ -83,7 +83,12 @@ enum Command {
         /// The cluster
         cluster: String,
         /// Arguments of kubectl
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "ARGUMENTS")]
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            required = true,
+            value_name = "ARGUMENTS"
+        )]
         arguments: Vec<std::ffi::OsString>,
     },
     /// Run a command in the network of a cluster's node
@@ -195,10 +200,14 @@ impl Arguments {
             Command::Status { output } => return show::status(&common.open()?, output).await,
             Command::Kubeconfig { cluster } => show::kubeconfig(&common.open()?, cluster.as_deref())?,
             Command::Kubectl { cluster, arguments } => {
-                return act::become_command(common.open()?.cluster(&cluster)?.kubectl_command().args(arguments));
+                return act::become_command(
+                    common.open()?.cluster(&cluster)?.kubectl_command().args(arguments),
+                );
             }
             Command::Exec { cluster, node, arguments } => {
-                return act::become_command(&mut common.open()?.cluster(&cluster)?.exec_command(node, arguments)?);
+                return act::become_command(
+                    &mut common.open()?.cluster(&cluster)?.exec_command(node, arguments)?,
+                );
             }
             Command::Logs { cluster, component, tail, follow } => {
                 show::logs(&common.open()?, &cluster, &component, tail, follow).await?;
@@ -210,7 +219,9 @@ impl Arguments {
             }
             Command::Delay { a, b, delay } => {
                 common.open()?.delay(&a, &b, delay, &relay_host()?).await?;
-                eprintln!("packets between {a} and {b} arrive {delay:?} later, each way. End it: liqoctl sandbox heal");
+                eprintln!(
+                    "packets between {a} and {b} arrive {delay:?} later, each way. End it: liqoctl sandbox heal"
+                );
             }
             Command::Heal => {
                 common.open()?.heal(&relay_host()?).await?;

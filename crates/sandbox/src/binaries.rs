@@ -13,7 +13,8 @@ use crate::error::{Result, SandboxError};
 pub const KUBERNETES_VERSION: &str = "v1.34.4";
 
 /// What a control plane consists of.
-const CONTROL_PLANE: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
+const CONTROL_PLANE: [&str; 5] =
+    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
 /// What a real node needs beyond Debian's packages.
 const NODE: [&str; 3] = ["kubelet", "kube-proxy", "coredns"];
 /// What keeps hollow nodes alive.
@@ -50,10 +51,8 @@ impl Binaries {
         let cache = Cache::read(&sources.cached());
         let mut found = BTreeMap::new();
         let mut missing = Vec::new();
-        let wanted = CONTROL_PLANE
-            .iter()
-            .chain(NODE.iter().filter(|_| real))
-            .chain(HOLLOW.iter().filter(|_| hollow));
+        let wanted =
+            CONTROL_PLANE.iter().chain(NODE.iter().filter(|_| real)).chain(HOLLOW.iter().filter(|_| hollow));
         for name in wanted {
             let elsewhere = || sources.path.iter().map(|dir| dir.join(name)).find(|path| fits(name, path));
             let assets = sources.assets.iter().map(|dir| dir.join(name)).find(|path| fits(name, path));

@@ -72,7 +72,8 @@ impl BringUp<'_> {
         if has(Component::Apiserver) || has(Component::Etcd) {
             self.api_ready().await?;
         }
-        for part in self.down(chosen, &[Component::ControllerManager, Component::Scheduler, Component::Kwok]) {
+        for part in self.down(chosen, &[Component::ControllerManager, Component::Scheduler, Component::Kwok])
+        {
             self.start(part)?;
         }
         for part in self.down(chosen, &[Component::Node]) {
@@ -96,7 +97,8 @@ impl BringUp<'_> {
 
     async fn start_when_possible(&self, part: Part) -> Result<()> {
         if part.component != Component::Containerd
-            && let Some(machine) = self.cluster.nodes().iter().find(|machine| Some(machine.number) == part.node)
+            && let Some(machine) =
+                self.cluster.nodes().iter().find(|machine| Some(machine.number) == part.node)
         {
             self.containerd_ready(machine).await?;
         }
@@ -141,9 +143,14 @@ impl BringUp<'_> {
         self.containerd_ready(machine).await?;
         let inside = node::inside(self.place, self.cluster, machine)?;
         let archives = builtin_images(self.place);
-        tokio::task::spawn_blocking(move || archives.iter().try_for_each(|archive| node::load_image(inside, archive)))
-            .await
-            .map_err(|error| SandboxError::Command { what: "loading images".into(), reason: error.to_string() })??;
+        tokio::task::spawn_blocking(move || {
+            archives.iter().try_for_each(|archive| node::load_image(inside, archive))
+        })
+        .await
+        .map_err(|error| SandboxError::Command {
+            what: "loading images".into(),
+            reason: error.to_string(),
+        })??;
         self.say(&format!("node {} has its images", machine.node_name));
         Ok(())
     }
@@ -172,7 +179,9 @@ impl BringUp<'_> {
                 let api = api.clone();
                 async move {
                     let node = hollow_node(self.cluster, number);
-                    api.create(&PostParams::default(), &node).await.map_err(|source| self.api_error("create a hollow node", source))
+                    api.create(&PostParams::default(), &node)
+                        .await
+                        .map_err(|source| self.api_error("create a hollow node", source))
                 }
             })
             .buffer_unordered(HOLLOW_CONCURRENCY)
@@ -198,7 +207,9 @@ impl BringUp<'_> {
             match (nodes.items.len(), unready.first()) {
                 (there, None) if there >= wanted => Ok(()),
                 (there, None) => Err(format!("{there} of {wanted} nodes have registered")),
-                (_, Some(first)) => Err(format!("{} of {wanted} nodes not ready, e.g. {first}", unready.len())),
+                (_, Some(first)) => {
+                    Err(format!("{} of {wanted} nodes not ready, e.g. {first}", unready.len()))
+                }
             }
         })
         .await?;
@@ -213,9 +224,11 @@ impl BringUp<'_> {
             return Ok(());
         }
         let api: Api<Node> = Api::all(client.clone());
-        let nodes = api.list(&ListParams::default()).await.map_err(|source| self.api_error("list nodes", source))?;
+        let nodes =
+            api.list(&ListParams::default()).await.map_err(|source| self.api_error("list nodes", source))?;
         let pods_of = |machine: &MachinePlan| {
-            let node = nodes.items.iter().find(|node| node.metadata.name.as_deref() == Some(&machine.node_name))?;
+            let node =
+                nodes.items.iter().find(|node| node.metadata.name.as_deref() == Some(&machine.node_name))?;
             node.spec.as_ref()?.pod_cidr.clone()
         };
         for machine in machines {
@@ -252,7 +265,10 @@ impl BringUp<'_> {
         };
         tokio::task::spawn_blocking(run)
             .await
-            .map_err(|error| SandboxError::Command { what: "applying manifests".into(), reason: error.to_string() })?
+            .map_err(|error| SandboxError::Command {
+                what: "applying manifests".into(),
+                reason: error.to_string(),
+            })?
             .map(drop)
     }
 
@@ -272,7 +288,8 @@ impl BringUp<'_> {
         loop {
             let Err(mut state) = ask().await else { return Ok(()) };
             let died = part.is_some_and(|part| {
-                parts::state(&process::of(&self.place.root()), self.cluster, part) == parts::PartState::Stopped
+                parts::state(&process::of(&self.place.root()), self.cluster, part)
+                    == parts::PartState::Stopped
             });
             // A process that was started a moment ago may not have become its program yet.
             let died = died && started.elapsed() > Duration::from_secs(1);
@@ -324,7 +341,8 @@ fn hollow_node(cluster: &ClusterPlan, number: u32) -> Node {
     } else {
         serde_json::json!([{"key": key, "value": value, "effect": "NoSchedule"}])
     };
-    let capacity = serde_json::json!({"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "500Gi"});
+    let capacity =
+        serde_json::json!({"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "500Gi"});
     let node = serde_json::json!({
         "metadata": {
             "name": name,

@@ -22,7 +22,10 @@ pub(crate) fn hierarchies() -> Vec<PathBuf> {
     }
     let entries = fs::read_dir(MOUNT).into_iter().flatten().filter_map(Result::ok);
     // Debian links `cpu` and `cpuacct` to one directory; following links would visit it three times.
-    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 /// Whether this machine has a single, unified hierarchy.

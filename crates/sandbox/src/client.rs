@@ -13,16 +13,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longer than any request of ours takes on a busy machine.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-fn failed(cluster: &ClusterPlan, reason: impl ToString) -> SandboxError {
-    SandboxError::Command { what: format!("making a client for cluster {}", cluster.name()), reason: reason.to_string() }
+fn failed(cluster: &ClusterPlan, reason: &dyn std::fmt::Display) -> SandboxError {
+    SandboxError::Command {
+        what: format!("making a client for cluster {}", cluster.name()),
+        reason: reason.to_string(),
+    }
 }
 
 /// The administrator's client configuration.
 pub(crate) async fn config(cluster: &ClusterPlan) -> Result<Config> {
-    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).map_err(|error| failed(cluster, error))?;
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).map_err(|error| failed(cluster, &error))?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
-        .map_err(|error| failed(cluster, error))?;
+        .map_err(|error| failed(cluster, &error))?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.proxy_url = None;
     Ok(config)
@@ -30,7 +33,7 @@ pub(crate) async fn config(cluster: &ClusterPlan) -> Result<Config> {
 
 /// The administrator's client.
 pub(crate) async fn client(cluster: &ClusterPlan) -> Result<Client> {
-    Client::try_from(config(cluster).await?).map_err(|error| failed(cluster, error))
+    Client::try_from(config(cluster).await?).map_err(|error| failed(cluster, &error))
 }
 
 /// Asks the API server whether it is ready: nothing, or what it answered.
@@ -56,8 +59,8 @@ pub(crate) async fn compact_etcd(cluster: &ClusterPlan) -> Result<()> {
         http::Request::post(path).header("content-type", "application/json").body(body.into_bytes())
     };
     let call = async |path: &str, body: String| -> Result<serde_json::Value> {
-        let request = post(path, body).map_err(|error| failed(cluster, error))?;
-        client.request(request).await.map_err(|error| failed(cluster, error))
+        let request = post(path, body).map_err(|error| failed(cluster, &error))?;
+        client.request(request).await.map_err(|error| failed(cluster, &error))
     };
     let answer = call("/v3/kv/range", r#"{"key": "AA=="}"#.into()).await?;
     let revision = answer["header"]["revision"].as_str().unwrap_or("0").to_owned();
@@ -75,8 +78,11 @@ async fn etcd(cluster: &ClusterPlan) -> Result<Client> {
             "client-certificate": pki.join("etcd-client.crt"), "client-key": pki.join("etcd-client.key"),
         }}],
     });
-    let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| failed(cluster, error))?;
+    let kubeconfig: Kubeconfig =
+        serde_json::from_value(kubeconfig).map_err(|error| failed(cluster, &error))?;
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| failed(cluster, error))?;
-    Client::try_from(config).map_err(|error| failed(cluster, error))
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| failed(cluster, &error))?;
+    Client::try_from(config).map_err(|error| failed(cluster, &error))
 }

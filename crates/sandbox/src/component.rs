@@ -122,7 +122,9 @@ impl Part {
         };
         let control_plane = control_plane.iter().map(|component| Self { component: *component, node: None });
         let nodes = cluster.nodes().iter().flat_map(|node| {
-            Component::ALL[5..].iter().map(|component| Self { component: *component, node: Some(node.number) })
+            Component::ALL[5..]
+                .iter()
+                .map(|component| Self { component: *component, node: Some(node.number) })
         });
         control_plane.chain(nodes).collect()
     }
@@ -141,7 +143,9 @@ impl Part {
         }
         let mut known: Vec<String> = all.iter().map(ToString::to_string).collect();
         if !cluster.nodes().is_empty() {
-            known.extend(Component::ALL.iter().filter(|one| one.is_on_node()).map(|one| format!("{one} (all nodes)")));
+            known.extend(
+                Component::ALL.iter().filter(|one| one.is_on_node()).map(|one| format!("{one} (all nodes)")),
+            );
         }
         Err(SandboxError::Unknown { what: "component", name: text.to_owned(), known: known.join(", ") })
     }

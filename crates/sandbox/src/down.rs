@@ -137,7 +137,8 @@ pub fn list(base: &Path) -> Vec<String> {
 pub(crate) fn sweep(base: &Path) {
     for name in list(base) {
         let Ok(place) = Place::new(base, &name) else { continue };
-        let abandoned = State::read(&place).and_then(|state| state.owner).is_some_and(|owner| !owner.is_alive());
+        let abandoned =
+            State::read(&place).and_then(|state| state.owner).is_some_and(|owner| !owner.is_alive());
         if abandoned {
             // Another test may be sweeping the same debris at this moment.
             let _ = down(&place);

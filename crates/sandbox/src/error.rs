@@ -39,13 +39,18 @@ pub enum SandboxError {
         name: String,
     },
     /// It exists, but not in one piece.
-    #[error("sandbox {name:?} is not whole: its start was interrupted. Remove it: liqoctl sandbox down{}", name_flag(name))]
+    #[error(
+        "sandbox {name:?} is not whole: its start was interrupted. Remove it: liqoctl sandbox down{}",
+        name_flag(name)
+    )]
     Interrupted {
         /// Its name.
         name: String,
     },
     /// Another command is changing it at this moment.
-    #[error("sandbox {name:?} is being changed by process {pid} right now. Wait for it to end, or end it with: kill {pid}")]
+    #[error(
+        "sandbox {name:?} is being changed by process {pid} right now. Wait for it to end, or end it with: kill {pid}"
+    )]
     Busy {
         /// Its name.
         name: String,

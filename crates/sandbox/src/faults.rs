@@ -33,7 +33,11 @@ pub(crate) fn same_pair(pair: &(String, String), (a, b): (&str, &str)) -> bool {
 pub(crate) fn apply(place: &Place, state: &State, relay: &RelayHost) -> Result<()> {
     let internet = network::holder(&place.root(), INTERNET)?;
     let inside = Inside::Network(internet);
-    inside.run("cutting the network (nft)", ["nft", "-f", "-"], rules(&state.plan, &state.faults).as_bytes())?;
+    inside.run(
+        "cutting the network (nft)",
+        ["nft", "-f", "-"],
+        rules(&state.plan, &state.faults).as_bytes(),
+    )?;
     apply_delays(place, state, internet, relay)
 }
 
@@ -42,17 +46,22 @@ fn ports(plan: &Plan, name: &str) -> Vec<String> {
     if name == HOST {
         return vec![HOST_PORT.into(), relay::outer(HOST_PORT)];
     }
-    let machines = plan.clusters.iter().filter(|cluster| cluster.name() == name).flat_map(|cluster| &cluster.machines);
+    let machines =
+        plan.clusters.iter().filter(|cluster| cluster.name() == name).flat_map(|cluster| &cluster.machines);
     machines.flat_map(|machine| [machine.port.clone(), relay::outer(&machine.port)]).collect()
 }
 
 fn rules(plan: &Plan, faults: &Faults) -> String {
-    let set = |name: &str| ports(plan, name).iter().map(|port| format!("\"{port}\"")).collect::<Vec<_>>().join(", ");
+    let set = |name: &str| {
+        ports(plan, name).iter().map(|port| format!("\"{port}\"")).collect::<Vec<_>>().join(", ")
+    };
     let drops: String = faults
         .cuts
         .iter()
         .map(|(a, b)| (set(a), set(b)))
-        .map(|(a, b)| format!("iifname {{ {a} }} oifname {{ {b} }} drop\niifname {{ {b} }} oifname {{ {a} }} drop\n"))
+        .map(|(a, b)| {
+            format!("iifname {{ {a} }} oifname {{ {b} }} drop\niifname {{ {b} }} oifname {{ {a} }} drop\n")
+        })
         .collect();
     format!(
         "table bridge faults\ndelete table bridge faults\n\
@@ -61,8 +70,11 @@ fn rules(plan: &Plan, faults: &Faults) -> String {
 }
 
 fn stop_relay(place: &Place) -> Result<()> {
-    let running: Vec<i32> =
-        process::of(&place.root()).iter().filter(|process| process.part == RELAY).map(|process| process.pid).collect();
+    let running: Vec<i32> = process::of(&place.root())
+        .iter()
+        .filter(|process| process.part == RELAY)
+        .map(|process| process.pid)
+        .collect();
     process::signal(&running, Signal::SIGTERM);
     process::kill_all(&running)
 }
@@ -91,7 +103,14 @@ fn apply_delays(place: &Place, state: &State, internet: i32, host: &RelayHost) -
                 .chain([file.into_os_string()])
                 .collect();
             let log = root.join("relay.log");
-            let launch = Launch { root: &root, part: RELAY, inside: Inside::Network(internet), argv, log, env: vec![] };
+            let launch = Launch {
+                root: &root,
+                part: RELAY,
+                inside: Inside::Network(internet),
+                argv,
+                log,
+                env: vec![],
+            };
             launch.start_and_hear_ready().map(drop)
         }
     }
@@ -105,7 +124,11 @@ fn all_ports(plan: &Plan) -> Vec<String> {
 /// Which relays stand where, and whom they delay.
 fn relay_plan(plan: &Plan, faults: &Faults) -> RelayPlan {
     let machines = |name: &str| -> Vec<&MachinePlan> {
-        plan.clusters.iter().filter(|cluster| cluster.name() == name).flat_map(|cluster| &cluster.machines).collect()
+        plan.clusters
+            .iter()
+            .filter(|cluster| cluster.name() == name)
+            .flat_map(|cluster| &cluster.machines)
+            .collect()
     };
     let ends = |name: &str| -> Vec<(String, [u8; 6])> {
         if name == HOST {

@@ -31,7 +31,8 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("mount", "mount"),
     ("sleep", "coreutils"),
 ];
-const NODE_PROGRAMS: [(&str, &str); 3] = [("containerd", "containerd"), ("ctr", "containerd"), ("runc", "runc")];
+const NODE_PROGRAMS: [(&str, &str); 3] =
+    [("containerd", "containerd"), ("ctr", "containerd"), ("runc", "runc")];
 
 /// Checks everything that can be checked without changing anything.
 pub(crate) fn check(place: &Place, spec: &Spec) -> Result<()> {
@@ -106,7 +107,9 @@ fn check_kernel(real: bool) -> Result<()> {
 
 fn lacking(what: &str, said: &str) -> SandboxError {
     let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
-    SandboxError::Host(format!("this kernel or container does not allow {what}{said}. A sandbox cannot run here without it"))
+    SandboxError::Host(format!(
+        "this kernel or container does not allow {what}{said}. A sandbox cannot run here without it"
+    ))
 }
 
 fn check_disk(place: &Place, spec: &Spec) -> Result<()> {
@@ -153,8 +156,10 @@ pub(crate) fn restore_limits(base: &Path) -> Result<()> {
 
 /// Directories below which a node's own `/run` and `/var/lib` would hide what it must see.
 pub(crate) fn hidden_from_nodes(directories: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
-    let mut hidden: Vec<PathBuf> =
-        directories.into_iter().filter(|dir| dir.starts_with("/run") || dir.starts_with("/var/lib")).collect();
+    let mut hidden: Vec<PathBuf> = directories
+        .into_iter()
+        .filter(|dir| dir.starts_with("/run") || dir.starts_with("/var/lib"))
+        .collect();
     hidden.sort();
     hidden.dedup();
     hidden

@@ -109,7 +109,9 @@ fn masquerade(cluster: &ClusterPlan, holder: i32) -> Result<()> {
            }}
          }}"
     );
-    Inside::Network(holder).run("setting up address translation (nft)", ["nft", "-f", "-"], rules.as_bytes()).map(drop)
+    Inside::Network(holder)
+        .run("setting up address translation (nft)", ["nft", "-f", "-"], rules.as_bytes())
+        .map(drop)
 }
 
 /// Tells a node which pods are behind which other node of its cluster.

@@ -41,12 +41,21 @@ pub(crate) fn init(place: &Place, cluster: &ClusterPlan, machine: &MachinePlan) 
 pub(crate) fn inside(place: &Place, cluster: &ClusterPlan, machine: &MachinePlan) -> Result<Inside> {
     init(place, cluster, machine).map(Inside::Node).ok_or_else(|| SandboxError::Command {
         what: format!("entering node {}", machine.node_name),
-        reason: format!("it is down. Start it: liqoctl sandbox start {} node-{}", cluster.name(), machine.number),
+        reason: format!(
+            "it is down. Start it: liqoctl sandbox start {} node-{}",
+            cluster.name(),
+            machine.number
+        ),
     })
 }
 
 /// Writes the configuration of the node's components.
-pub(crate) fn write_files(place: &Place, cluster: &ClusterPlan, machine: &MachinePlan, hidden: &[PathBuf]) -> Result<()> {
+pub(crate) fn write_files(
+    place: &Place,
+    cluster: &ClusterPlan,
+    machine: &MachinePlan,
+    hidden: &[PathBuf],
+) -> Result<()> {
     for dir in ["kubelet", "containerd", "cni", "cni-conf", "log", "sysctl"] {
         let dir = machine.dir.join(dir);
         fs::create_dir_all(&dir).at("create", &dir)?;
@@ -89,7 +98,10 @@ fn init_script(place: &Place, machine: &MachinePlan, hidden: &[PathBuf]) -> Stri
     for (name, _) in PROTECTED_SYSCTLS {
         script += &format!("mount --bind '{node}/sysctl/{}' /proc/sys/{name}\n", name.replace('/', "-"));
     }
-    script += &format!("echo {} > /proc/sys/kernel/hostname\nmount --make-rshared /\necho ready\n", machine.node_name);
+    script += &format!(
+        "echo {} > /proc/sys/kernel/hostname\nmount --make-rshared /\necho ready\n",
+        machine.node_name
+    );
     script + &format!("exec '{}' > /dev/null\n", place.bin().join("pause").display())
 }
 
@@ -197,7 +209,12 @@ oomScoreAdj: 0
 }
 
 /// Starts one component of a node; `Node` is the set of namespaces that the others live in.
-pub(crate) fn start(place: &Place, cluster: &ClusterPlan, machine: &MachinePlan, component: Component) -> Result<()> {
+pub(crate) fn start(
+    place: &Place,
+    cluster: &ClusterPlan,
+    machine: &MachinePlan,
+    component: Component,
+) -> Result<()> {
     let root = place.root();
     let part = part(machine, component);
     let mark = part.mark(cluster);
@@ -206,9 +223,12 @@ pub(crate) fn start(place: &Place, cluster: &ClusterPlan, machine: &MachinePlan,
         let network = network::holder(&root, &network::holder_part(cluster, machine))?;
         let script = machine.dir.join("init.sh");
         let mut argv: Vec<OsString> =
-            ["unshare", "--pid", "--fork", "--mount", "--uts", "--ipc", "--mount-proc", "sh"].map(OsString::from).into();
+            ["unshare", "--pid", "--fork", "--mount", "--uts", "--ipc", "--mount-proc", "sh"]
+                .map(OsString::from)
+                .into();
         argv.push(script.into());
-        let launch = Launch { root: &root, part: &mark, inside: Inside::Network(network), argv, log, env: vec![] };
+        let launch =
+            Launch { root: &root, part: &mark, inside: Inside::Network(network), argv, log, env: vec![] };
         return launch.start_and_hear_ready().map(drop);
     }
     let inside = inside(place, cluster, machine)?;

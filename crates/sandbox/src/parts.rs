@@ -27,7 +27,7 @@ pub enum PartState {
     Stopped,
 }
 
-fn machine<'a>(cluster: &'a ClusterPlan, part: Part) -> Option<&'a MachinePlan> {
+fn machine(cluster: &ClusterPlan, part: Part) -> Option<&MachinePlan> {
     cluster.nodes().iter().find(|machine| Some(machine.number) == part.node)
 }
 
@@ -57,7 +57,9 @@ pub(crate) fn processes(all: &[Process], cluster: &ClusterPlan, part: Part) -> V
         let own = |process: &&Process| process.part == mark && process.program == part.component.program();
         return all.iter().filter(own).cloned().collect();
     }
-    let Some(init) = all.iter().find(|process| process.part == mark && process.inner_pid == 1) else { return vec![] };
+    let Some(init) = all.iter().find(|process| process.part == mark && process.inner_pid == 1) else {
+        return vec![];
+    };
     let Some(namespace) = process::namespace(init.pid, "pid") else { return vec![] };
     // Containers have an environment of their own, so the mark alone would miss them.
     process::inside_namespaces("pid", &[namespace])
@@ -99,7 +101,8 @@ pub(crate) fn kill(place: &Place, cluster: &ClusterPlan, parts: &[Part]) -> Resu
 
 /// Asks parts to end and waits for it. A node is switched off like a machine.
 pub(crate) fn stop(place: &Place, cluster: &ClusterPlan, parts: &[Part]) -> Result<()> {
-    let (nodes, others): (Vec<Part>, Vec<Part>) = parts.iter().partition(|part| part.component == Component::Node);
+    let (nodes, others): (Vec<Part>, Vec<Part>) =
+        parts.iter().partition(|part| part.component == Component::Node);
     let polite = pids(place, cluster, &others);
     process::signal(&polite, Signal::SIGTERM);
     // A paused process does not hear.

@@ -8,8 +8,8 @@ use std::path::Path;
 use k8s_openapi::ByteString;
 use kube::config::Kubeconfig;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
-    SanType,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
 };
 use time::{Duration, OffsetDateTime};
 
@@ -44,7 +44,13 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn client(name: &'a str, group: Option<&'a str>) -> Self {
-        Self { name, group, names: vec![], addresses: vec![], usages: vec![ExtendedKeyUsagePurpose::ClientAuth] }
+        Self {
+            name,
+            group,
+            names: vec![],
+            addresses: vec![],
+            usages: vec![ExtendedKeyUsagePurpose::ClientAuth],
+        }
     }
 
     fn server(name: &'a str, names: &[&str], addresses: Vec<IpAddr>) -> Self {
@@ -140,15 +146,30 @@ const USERS: &[(&str, &str, Option<&str>)] = &[
 fn serving(cluster: &ClusterPlan) -> Vec<(&'static str, Subject<'static>)> {
     let address = IpAddr::from(cluster.first_machine().address);
     let localhost = IpAddr::from([127, 0, 0, 1]);
-    let names =
-        ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"];
+    let names = [
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "localhost",
+    ];
     vec![
         (
             "apiserver",
-            Subject::server("kube-apiserver", &names, vec![address, localhost, cluster.kubernetes_service().into()]),
+            Subject::server(
+                "kube-apiserver",
+                &names,
+                vec![address, localhost, cluster.kubernetes_service().into()],
+            ),
         ),
-        ("apiserver-kubelet-client", Subject::client("kube-apiserver-kubelet-client", Some("system:masters"))),
-        ("controller-manager", Subject::server("kube-controller-manager", &["localhost"], vec![address, localhost])),
+        (
+            "apiserver-kubelet-client",
+            Subject::client("kube-apiserver-kubelet-client", Some("system:masters")),
+        ),
+        (
+            "controller-manager",
+            Subject::server("kube-controller-manager", &["localhost"], vec![address, localhost]),
+        ),
         ("scheduler", Subject::server("kube-scheduler", &["localhost"], vec![address, localhost])),
     ]
 }
@@ -236,7 +257,8 @@ users:
 /// One kubeconfig with a context per cluster, named like the cluster; the first one is current.
 pub(crate) fn write_merged(place: &Place, plan: &Plan) -> Result<()> {
     let path = place.kubeconfig();
-    let failed = |reason: String| SandboxError::Command { what: format!("writing {}", path.display()), reason };
+    let failed =
+        |reason: String| SandboxError::Command { what: format!("writing {}", path.display()), reason };
     let mut merged = Kubeconfig::default();
     for cluster in &plan.clusters {
         let one = Kubeconfig::read_from(cluster.kubeconfig()).map_err(|error| failed(error.to_string()))?;

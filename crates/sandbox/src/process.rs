@@ -65,7 +65,12 @@ impl Inside {
     }
 
     /// Runs a short command to its end, feeding it `input`; its complaint becomes the error.
-    pub(crate) fn run<S: AsRef<OsStr>>(self, what: &str, argv: impl IntoIterator<Item = S>, input: &[u8]) -> Result<Output> {
+    pub(crate) fn run<S: AsRef<OsStr>>(
+        self,
+        what: &str,
+        argv: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Result<Output> {
         let failed = |reason: String| SandboxError::Command { what: what.to_owned(), reason };
         let mut child = self
             .command(argv)
@@ -84,7 +89,8 @@ impl Inside {
             return Ok(output);
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let said = if stderr.trim().is_empty() { output.status.to_string() } else { stderr.trim().to_owned() };
+        let said =
+            if stderr.trim().is_empty() { output.status.to_string() } else { stderr.trim().to_owned() };
         Err(failed(said))
     }
 }
@@ -112,7 +118,10 @@ impl Launch<'_> {
         let mut command = Command::new(&argv[0]);
         // A clean environment: a proxy or a KUBECONFIG of the user must not leak into the clusters.
         command.args(&argv[1..]).env_clear().env("PATH", SEARCH_PATH).env("HOME", "/root");
-        command.env(MARK, self.root).env(PART, self.part).envs(self.env.iter().map(|(key, value)| (key, value)));
+        command
+            .env(MARK, self.root)
+            .env(PART, self.part)
+            .envs(self.env.iter().map(|(key, value)| (key, value)));
         command.current_dir("/").stdin(Stdio::null());
         command
     }
@@ -124,7 +133,7 @@ impl Launch<'_> {
         OpenOptions::new().create(true).append(true).open(&self.log).at("open", &self.log)
     }
 
-    fn failed(&self, reason: impl ToString) -> SandboxError {
+    fn failed(&self, reason: &dyn std::fmt::Display) -> SandboxError {
         SandboxError::Command { what: format!("starting {}", self.part), reason: reason.to_string() }
     }
 
@@ -132,7 +141,7 @@ impl Launch<'_> {
     pub(crate) fn start(&self) -> Result<()> {
         let log = self.log_file()?;
         let errors = log.try_clone().at("open", &self.log)?;
-        self.command().stdout(log).stderr(errors).spawn().map_err(|error| self.failed(error))?;
+        self.command().stdout(log).stderr(errors).spawn().map_err(|error| self.failed(&error))?;
         Ok(())
     }
 
@@ -140,17 +149,17 @@ impl Launch<'_> {
     pub(crate) fn start_and_hear_ready(&self) -> Result<i32> {
         let log = self.log_file()?;
         let mut child =
-            self.command().stdout(Stdio::piped()).stderr(log).spawn().map_err(|error| self.failed(error))?;
+            self.command().stdout(Stdio::piped()).stderr(log).spawn().map_err(|error| self.failed(&error))?;
         let mut said = String::new();
         if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut said).map_err(|error| self.failed(error))?;
+            BufReader::new(stdout).read_line(&mut said).map_err(|error| self.failed(&error))?;
         }
         if said.trim() == "ready" {
-            return i32::try_from(child.id()).map_err(|error| self.failed(error));
+            return i32::try_from(child.id()).map_err(|error| self.failed(&error));
         }
         let _ = child.wait();
         let log = fs::read_to_string(&self.log).unwrap_or_default();
-        Err(self.failed(if log.trim().is_empty() { "it ended without a word" } else { log.trim() }))
+        Err(self.failed(&if log.trim().is_empty() { "it ended without a word" } else { log.trim() }))
     }
 }
 
@@ -176,7 +185,11 @@ pub(crate) fn of(root: &Path) -> Vec<Process> {
 
 /// Where a program of the system is.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    SEARCH_PATH.split(':').map(|dir| Path::new(dir).join(name)).find(|path| path.exists())
+    use std::os::unix::fs::PermissionsExt;
+    let executable = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    SEARCH_PATH.split(':').map(|dir| Path::new(dir).join(name)).find(executable)
 }
 
 /// Root directories of all sandboxes that have processes.
@@ -218,7 +231,9 @@ fn describe(pid: i32, root: &Path) -> Option<Process> {
         part: variable(&environment, PART)?.to_string_lossy().into_owned(),
         program: program.file_name()?.to_string_lossy().into_owned(),
         paused: matches!(state, 'T' | 't'),
-        inner_pid: field("NSpid:").and_then(|pids| pids.split_whitespace().last()?.parse().ok()).unwrap_or(pid),
+        inner_pid: field("NSpid:")
+            .and_then(|pids| pids.split_whitespace().last()?.parse().ok())
+            .unwrap_or(pid),
     })
 }
 
@@ -267,7 +282,9 @@ pub(crate) fn kill_all(pids: &[i32]) -> Result<()> {
     signal(pids, Signal::SIGKILL);
     wait_gone(pids, KILL_DEADLINE).map_err(|left| SandboxError::Command {
         what: "killing the sandbox's processes".into(),
-        reason: format!("{left:?} do not end; they wait for the kernel (see: ps -o pid,state,wchan,cmd -p <pid>)"),
+        reason: format!(
+            "{left:?} do not end; they wait for the kernel (see: ps -o pid,state,wchan,cmd -p <pid>)"
+        ),
     })
 }
 

@@ -86,18 +86,28 @@ impl Sandbox {
     ) -> Result<Self> {
         let root = place.root();
         let marker = root.join(down::MARKER);
-        fs::write(&marker, "Everything in this directory belongs to a sandbox: liqoctl sandbox down removes it.\n")
-            .at("write", &marker)?;
+        fs::write(
+            &marker,
+            "Everything in this directory belongs to a sandbox: liqoctl sandbox down removes it.\n",
+        )
+        .at("write", &marker)?;
         let plan = connect(place, spec, options)?;
         let mut sandbox = Self {
             place: place.clone(),
-            state: State { phase: Phase::Starting, owner: options.owner.clone(), plan, faults: Faults::default() },
+            state: State {
+                phase: Phase::Starting,
+                owner: options.owner.clone(),
+                plan,
+                faults: Faults::default(),
+            },
         };
         write_files(place, &sandbox.state.plan, binaries)?;
         let clusters = &sandbox.state.plan.clusters;
-        futures::future::try_join_all(clusters.iter().map(|cluster| async {
-            BringUp { place, cluster, progress }.whole_cluster().await
-        }))
+        futures::future::try_join_all(
+            clusters
+                .iter()
+                .map(|cluster| async { BringUp { place, cluster, progress }.whole_cluster().await }),
+        )
         .await?;
         sandbox.state.phase = Phase::Ready;
         sandbox.state.write(place)?;
@@ -123,7 +133,11 @@ impl Sandbox {
             return Err(busy);
         }
         let name = place.name().to_owned();
-        Err(if down::exists(place) { SandboxError::Interrupted { name } } else { SandboxError::Absent { name } })
+        Err(if down::exists(place) {
+            SandboxError::Interrupted { name }
+        } else {
+            SandboxError::Absent { name }
+        })
     }
 
     /// Where it is.
@@ -147,7 +161,8 @@ impl Sandbox {
     }
 
     fn unknown(&self, name: &str, more: &[&str]) -> SandboxError {
-        let known: Vec<&str> = self.clusters().map(|cluster| cluster.plan.name()).chain(more.iter().copied()).collect();
+        let known: Vec<&str> =
+            self.clusters().map(|cluster| cluster.plan.name()).chain(more.iter().copied()).collect();
         SandboxError::Unknown { what: "cluster", name: name.to_owned(), known: known.join(", ") }
     }
 
@@ -164,10 +179,15 @@ impl Sandbox {
     }
 
     /// Changes the network faults and makes them true.
-    async fn change_faults(&mut self, relay: &faults::RelayHost, change: impl FnOnce(&mut Faults)) -> Result<()> {
+    async fn change_faults(
+        &mut self,
+        relay: &faults::RelayHost,
+        change: impl FnOnce(&mut Faults),
+    ) -> Result<()> {
         let _lock = Lock::of(&self.place)?;
         // Another command may have set faults since this value was read.
-        self.state = State::read(&self.place).ok_or(SandboxError::Absent { name: self.place.name().into() })?;
+        self.state =
+            State::read(&self.place).ok_or(SandboxError::Absent { name: self.place.name().into() })?;
         change(&mut self.state.faults);
         faults::apply(&self.place, &self.state, relay)?;
         self.state.write(&self.place)
@@ -185,7 +205,13 @@ impl Sandbox {
     }
 
     /// Delays every packet between two clusters by `each_way` in each direction.
-    pub async fn delay(&mut self, a: &str, b: &str, each_way: Duration, relay: &faults::RelayHost) -> Result<()> {
+    pub async fn delay(
+        &mut self,
+        a: &str,
+        b: &str,
+        each_way: Duration,
+        relay: &faults::RelayHost,
+    ) -> Result<()> {
         self.check_pair(a, b)?;
         self.change_faults(relay, |faults| {
             faults.delays.retain(|old| !faults::same_pair(&(old.a.clone(), old.b.clone()), (a, b)));
@@ -206,20 +232,30 @@ fn connect(place: &Place, spec: &Spec, options: &Options) -> Result<Plan> {
     host::raise_limits(place.base())?;
     let subnet = free_subnet(place)?;
     let plan = Plan::new(place, spec, subnet);
-    let state =
-        State { phase: Phase::Starting, owner: options.owner.clone(), plan: plan.clone(), faults: Faults::default() };
+    let state = State {
+        phase: Phase::Starting,
+        owner: options.owner.clone(),
+        plan: plan.clone(),
+        faults: Faults::default(),
+    };
     state.write(place)?;
     network::create(place, &plan)?;
     Ok(plan)
 }
 
 fn free_subnet(place: &Place) -> Result<Ipv4Net> {
-    let output = Inside::Host.run("listing this machine's routes", ["ip", "-4", "-o", "route", "show", "table", "all"], b"")?;
+    let output = Inside::Host.run(
+        "listing this machine's routes",
+        ["ip", "-4", "-o", "route", "show", "table", "all"],
+        b"",
+    )?;
     let text = String::from_utf8_lossy(&output.stdout);
     let taken: Vec<Ipv4Net> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let free = |subnet: &Ipv4Net| !taken.iter().any(|other| subnet.contains(other) || other.contains(subnet));
     place.candidate_subnets().find(free).ok_or_else(|| {
-        SandboxError::Host("every network of 100.64.0.0/10 is taken on this machine. Take another sandbox down first".into())
+        SandboxError::Host(
+            "every network of 100.64.0.0/10 is taken on this machine. Take another sandbox down first".into(),
+        )
     })
 }
 
@@ -229,7 +265,8 @@ fn write_files(place: &Place, plan: &Plan, binaries: &Binaries) -> Result<()> {
     if real {
         write_images(place, binaries)?;
     }
-    let programs = binaries.iter().filter_map(|(_, path)| Some(fs::canonicalize(path).ok()?.parent()?.to_owned()));
+    let programs =
+        binaries.iter().filter_map(|(_, path)| Some(fs::canonicalize(path).ok()?.parent()?.to_owned()));
     let hidden = host::hidden_from_nodes(programs.chain([place.root()]));
     for cluster in &plan.clusters {
         pki::write(cluster)?;
@@ -324,15 +361,22 @@ impl<'a> Cluster<'a> {
     pub fn kubectl_inside<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<Output> {
         let program = self.place.bin().join("kubectl").into_os_string();
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
-        let mut command = self.network(self.plan.first_machine())?.command(std::iter::once(program).chain(arguments));
+        let mut command =
+            self.network(self.plan.first_machine())?.command(std::iter::once(program).chain(arguments));
         self.output(command.env("KUBECONFIG", self.kubeconfig()), b"")
     }
 
     fn output(&self, command: &mut Command, input: &[u8]) -> Result<Output> {
-        let failed =
-            |error: std::io::Error| SandboxError::Command { what: "kubectl".into(), reason: error.to_string() };
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+        let failed = |error: std::io::Error| SandboxError::Command {
+            what: "kubectl".into(),
+            reason: error.to_string(),
+        };
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
         if let Some(mut stdin) = child.stdin.take() {
             // kubectl may fail before it reads; its own message is the better one.
             let _ = std::io::Write::write_all(&mut stdin, input);
@@ -345,8 +389,13 @@ impl<'a> Cluster<'a> {
     }
 
     /// A command in the network of one of the cluster's machines (counted from 1).
-    pub fn exec_command<S: AsRef<OsStr>>(&self, machine: u32, argv: impl IntoIterator<Item = S>) -> Result<Command> {
-        let known = || (1..=self.plan.machines.len()).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+    pub fn exec_command<S: AsRef<OsStr>>(
+        &self,
+        machine: u32,
+        argv: impl IntoIterator<Item = S>,
+    ) -> Result<Command> {
+        let known =
+            || (1..=self.plan.machines.len()).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
         let machine = self.plan.machines.iter().find(|one| one.number == machine).ok_or_else(|| {
             SandboxError::Unknown { what: "node", name: machine.to_string(), known: known() }
         })?;
@@ -397,7 +446,10 @@ impl<'a> Cluster<'a> {
     /// Gives an image archive to every real node.
     pub fn load_image(&self, archive: &Path) -> Result<()> {
         if self.plan.nodes().is_empty() {
-            return Err(SandboxError::Host(format!("cluster {} has no real node that could run an image", self.name())));
+            return Err(SandboxError::Host(format!(
+                "cluster {} has no real node that could run an image",
+                self.name()
+            )));
         }
         for machine in self.plan.nodes() {
             node::load_image(node::inside(self.place, self.plan, machine)?, archive)?;

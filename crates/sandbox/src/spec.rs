@@ -162,27 +162,44 @@ impl ClusterSpec {
         let invalid = |text: String| Err(SpecError::Invalid(text));
         check_name("cluster name", name)?;
         if name == HOST {
-            return invalid(format!("the cluster name \"{HOST}\" is taken: it means this machine in network faults"));
+            return invalid(format!(
+                "the cluster name \"{HOST}\" is taken: it means this machine in network faults"
+            ));
         }
         if self.nodes > MAX_REAL_NODES {
-            return invalid(format!("cluster {name}: {} real nodes; at most {MAX_REAL_NODES}, use hollowNodes for scale", self.nodes));
+            return invalid(format!(
+                "cluster {name}: {} real nodes; at most {MAX_REAL_NODES}, use hollowNodes for scale",
+                self.nodes
+            ));
         }
         if self.hollow_nodes > MAX_HOLLOW_NODES {
-            return invalid(format!("cluster {name}: {} hollow nodes; at most {MAX_HOLLOW_NODES}", self.hollow_nodes));
+            return invalid(format!(
+                "cluster {name}: {} hollow nodes; at most {MAX_HOLLOW_NODES}",
+                self.hollow_nodes
+            ));
         }
         for (what, net, longest) in [("podCIDR", self.pod_cidr, 22), ("serviceCIDR", self.service_cidr, 24)] {
             if net.trunc() != net {
-                return invalid(format!("cluster {name}: {what} {net} has host bits set; did you mean {}?", net.trunc()));
+                return invalid(format!(
+                    "cluster {name}: {what} {net} has host bits set; did you mean {}?",
+                    net.trunc()
+                ));
             }
             if !(8..=longest).contains(&net.prefix_len()) {
                 return invalid(format!("cluster {name}: {what} {net} must be between /8 and /{longest}"));
             }
             if overlaps(net, internet()) {
-                return invalid(format!("cluster {name}: {what} {net} overlaps {}, from which the nodes get their addresses", internet()));
+                return invalid(format!(
+                    "cluster {name}: {what} {net} overlaps {}, from which the nodes get their addresses",
+                    internet()
+                ));
             }
         }
         if overlaps(self.pod_cidr, self.service_cidr) {
-            return invalid(format!("cluster {name}: podCIDR {} and serviceCIDR {} overlap", self.pod_cidr, self.service_cidr));
+            return invalid(format!(
+                "cluster {name}: podCIDR {} and serviceCIDR {} overlap",
+                self.pod_cidr, self.service_cidr
+            ));
         }
         let shares = 1u64 << (self.node_prefix() - self.pod_cidr.prefix_len());
         if shares < u64::from(self.nodes) + u64::from(self.hollow_nodes) {
@@ -254,7 +271,10 @@ impl Spec {
             return Err(SpecError::Invalid("a sandbox needs at least one cluster".into()));
         }
         if self.clusters.len() > MAX_CLUSTERS {
-            return Err(SpecError::Invalid(format!("{} clusters; at most {MAX_CLUSTERS}", self.clusters.len())));
+            return Err(SpecError::Invalid(format!(
+                "{} clusters; at most {MAX_CLUSTERS}",
+                self.clusters.len()
+            )));
         }
         let mut seen = BTreeSet::new();
         for cluster in &self.clusters {

@@ -97,7 +97,10 @@ impl Sandbox {
         Status {
             name: self.place().name().to_owned(),
             kubeconfig: self.place().kubeconfig(),
-            clusters: futures::future::join_all(self.clusters().map(|cluster| async move { of(cluster).await })).await,
+            clusters: futures::future::join_all(
+                self.clusters().map(|cluster| async move { of(cluster).await }),
+            )
+            .await,
             faults: self.state().faults.clone(),
         }
     }
@@ -142,7 +145,8 @@ async fn look(cluster: Cluster<'_>) -> Result<Seen, String> {
     let running = ListParams::default().fields("status.phase=Running");
     let pods = Api::<Pod>::all(client).list_metadata(&running).await.map_err(text)?;
     let is_ready = |node: &&Node| {
-        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+        let conditions =
+            node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
         conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
     };
     Ok(Seen {

@@ -126,7 +126,11 @@ fn copy_logs(from: &Path, to: &Path) -> std::io::Result<()> {
         // Links of a node lead to places that only the node sees.
         let (path, kind) = (entry.path(), entry.file_type()?);
         let target = to.join(entry.file_name());
-        if kind.is_dir() && !path.ends_with("containerd") && !path.ends_with("kubelet") && !path.ends_with("etcd") {
+        if kind.is_dir()
+            && !path.ends_with("containerd")
+            && !path.ends_with("kubelet")
+            && !path.ends_with("etcd")
+        {
             copy_logs(&path, &target)?;
         } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "log") {
             fs::create_dir_all(to)?;

@@ -1,5 +1,6 @@
 //! Real nodes: pods with containers, Services, DNS, several nodes, faults. One sandbox for all of it, because
 //! starting one costs more than everything that is asked of it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test can do nothing else about it")]
 
 use std::process::Output;
 use std::time::Duration;
@@ -37,7 +38,8 @@ fn install_app(cluster: TestCluster<'_>) {
 
 /// Calls a URL from the network of the cluster's first machine, with the application's own client in a pod.
 fn call_from_pod(cluster: TestCluster<'_>, url: &str) -> Output {
-    let client = ["exec", "-n", "demo", "deployment/sandbox-app", "--", "sandbox-app", "get", url, "--timeout", "2s"];
+    let client =
+        ["exec", "-n", "demo", "deployment/sandbox-app", "--", "sandbox-app", "get", url, "--timeout", "2s"];
     cluster.kubectl(client)
 }
 
@@ -91,7 +93,8 @@ fn networks_are_as_asked_for(east: TestCluster<'_>, west: TestCluster<'_>) {
 fn logs_exec_and_nodes_are_real(east: TestCluster<'_>) {
     let logs = run(east, "-n demo logs deployment/sandbox-app --all-pods --prefix");
     assert!(logs.contains("GET /"), "requests are logged: {logs}");
-    let refused = east.kubectl(["exec", "-n", "demo", "deployment/sandbox-app", "--", "sandbox-app", "exit", "7"]);
+    let refused =
+        east.kubectl(["exec", "-n", "demo", "deployment/sandbox-app", "--", "sandbox-app", "exit", "7"]);
     assert!(text(&refused).contains("exit code 7"), "{}", text(&refused));
     let runtime = run(east, "get nodes -o jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}");
     assert!(runtime.contains("containerd://"), "{runtime}");
@@ -100,8 +103,7 @@ fn logs_exec_and_nodes_are_real(east: TestCluster<'_>) {
 /// The west cluster's API server, asked from the east's network: whether it can be reached.
 fn west_from_east(sandbox: &TestSandbox) -> bool {
     let address = sandbox.cluster("west").plan().first_machine().address.to_string();
-    let mut ping =
-        sandbox.cluster("east").exec_command(1, ["ping", "-c", "1", "-W", "1", &address]).unwrap();
+    let mut ping = sandbox.cluster("east").exec_command(1, ["ping", "-c", "1", "-W", "1", &address]).unwrap();
     ping.output().unwrap().status.success()
 }
 
@@ -116,10 +118,15 @@ async fn a_cut_separates_two_clusters_until_healed(sandbox: &TestSandbox) {
 
 fn round_trip(sandbox: &TestSandbox, from: &str, to: &str) -> Duration {
     let address = sandbox.cluster(to).plan().first_machine().address.to_string();
-    let mut ping = sandbox.cluster(from).exec_command(1, ["ping", "-c", "3", "-i", "0.2", "-W", "3", &address]).unwrap();
+    let mut ping =
+        sandbox.cluster(from).exec_command(1, ["ping", "-c", "3", "-i", "0.2", "-W", "3", &address]).unwrap();
     let output = ping.output().unwrap();
     let said = text(&output);
-    let best = said.split("min/avg/max/mdev = ").nth(1).and_then(|rest| rest.split('/').next()).map(str::parse::<f64>);
+    let best = said
+        .split("min/avg/max/mdev = ")
+        .nth(1)
+        .and_then(|rest| rest.split('/').next())
+        .map(str::parse::<f64>);
     Duration::from_secs_f64(best.unwrap_or_else(|| panic!("ping said: {said}")).unwrap() / 1000.0)
 }
 
@@ -162,7 +169,11 @@ async fn a_node_that_is_paused_becomes_not_ready_and_comes_back(east: TestCluste
 async fn a_killed_node_comes_back_with_its_pods(west: TestCluster<'_>) {
     west.kill(Component::Node).await;
     let states = west.part_states();
-    assert!(states.iter().any(|(part, state)| part.to_string() == "node-1" && *state != liqo_sandbox::PartState::Running));
+    assert!(
+        states
+            .iter()
+            .any(|(part, state)| part.to_string() == "node-1" && *state != liqo_sandbox::PartState::Running)
+    );
     west.start(Component::Node).await;
     until("the application after the node's restart", 90, async || {
         let output = call_from_pod(west, "http://sandbox-app.demo.svc.cluster.local/");
@@ -172,7 +183,8 @@ async fn a_killed_node_comes_back_with_its_pods(west: TestCluster<'_>) {
 }
 
 async fn a_control_plane_survives_kill_and_start(east: TestCluster<'_>) {
-    let control_plane = [Component::Etcd, Component::Apiserver, Component::ControllerManager, Component::Scheduler];
+    let control_plane =
+        [Component::Etcd, Component::Apiserver, Component::ControllerManager, Component::Scheduler];
     for component in control_plane {
         east.kill(component).await;
     }

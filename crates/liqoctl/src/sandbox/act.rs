@@ -43,7 +43,9 @@ pub(crate) fn down(common: &Common, all: bool) -> Result<()> {
     for name in names {
         let started = Instant::now();
         match liqo_sandbox::down(&Place::new(&common.state_dir, &name)?)? {
-            Removed::Sandbox => eprintln!("sandbox {name} removed in {:.1} s", started.elapsed().as_secs_f64()),
+            Removed::Sandbox => {
+                eprintln!("sandbox {name} removed in {:.1} s", started.elapsed().as_secs_f64());
+            }
             Removed::Nothing => eprintln!("there is no sandbox {name}; nothing to remove"),
         }
     }

@@ -24,8 +24,17 @@ pub(crate) async fn status(sandbox: &Sandbox, format: Option<Format>) -> Result<
 
 /// The table that `up` and `status` show.
 pub(crate) fn table(status: &Status, wide: bool) {
-    let mut table =
-        Table::new(["CLUSTER", "READY", "VERSION", "FLAVOUR", "NODES", "PODS", "API SERVER", "POD CIDR", "SERVICE CIDR"]);
+    let mut table = Table::new([
+        "CLUSTER",
+        "READY",
+        "VERSION",
+        "FLAVOUR",
+        "NODES",
+        "PODS",
+        "API SERVER",
+        "POD CIDR",
+        "SERVICE CIDR",
+    ]);
     for cluster in &status.clusters {
         table.row([
             cluster.name.clone(),
@@ -45,7 +54,10 @@ pub(crate) fn table(status: &Status, wide: bool) {
         println!("fault: {a} and {b} cannot reach each other");
     }
     for delay in &status.faults.delays {
-        println!("fault: packets between {} and {} arrive {:?} later, each way", delay.a, delay.b, delay.each_way);
+        println!(
+            "fault: packets between {} and {} arrive {:?} later, each way",
+            delay.a, delay.b, delay.each_way
+        );
     }
     if wide {
         components(&status.clusters);

@@ -41,7 +41,9 @@ impl Arguments {
         let names = self.clusters.clone().unwrap_or_else(|| DEFAULT_CLUSTERS.map(String::from).to_vec());
         let nodes = self.nodes.unwrap_or(1);
         let hollow_nodes = self.hollow_nodes.unwrap_or(0);
-        let spec = Spec::new(names.into_iter().map(|name| ClusterSpec { hollow_nodes, ..ClusterSpec::real(name, nodes) }));
+        let spec = Spec::new(
+            names.into_iter().map(|name| ClusterSpec { hollow_nodes, ..ClusterSpec::real(name, nodes) }),
+        );
         spec.validate()?;
         Ok(spec)
     }

@@ -39,7 +39,11 @@ fn an_empty_a_half_built_and_a_damaged_cache_are_told_apart() {
     let why = || Binaries::find(&sources, false, false).unwrap_err().to_string();
 
     fs::write(sources.cached().join("etcd"), "#!").unwrap();
-    assert!(why().contains("missing: etcd") && why().contains("is damaged") && why().contains("make tools"), "{}", why());
+    assert!(
+        why().contains("missing: etcd") && why().contains("is damaged") && why().contains("make tools"),
+        "{}",
+        why()
+    );
     fs::remove_file(sources.cached().join(COMPLETE)).unwrap();
     assert!(why().contains("did not finish"), "{}", why());
     fs::remove_dir_all(sources.cached()).unwrap();

@@ -40,6 +40,7 @@ fn a_name_without_a_node_means_all_nodes() {
 
 #[test]
 fn an_unknown_component_is_refused_with_the_known_ones() {
-    let error = Part::select(&cluster(ClusterSpec::api_only("a")), Some("scheduler")).unwrap_err().to_string();
+    let error =
+        Part::select(&cluster(ClusterSpec::api_only("a")), Some("scheduler")).unwrap_err().to_string();
     assert!(error.contains("scheduler") && error.contains("etcd, apiserver"), "{error}");
 }

@@ -14,7 +14,10 @@ fn plan() -> Plan {
 fn a_cut_drops_both_directions_between_all_machines_and_nothing_else() {
     let faults = Faults { cuts: vec![("a".into(), "b".into())], delays: vec![] };
     let text = rules(&plan(), &faults);
-    assert!(text.contains(r#"iifname { "c0n1", "c0n1o", "c0n2", "c0n2o" } oifname { "c1n1", "c1n1o" } drop"#), "{text}");
+    assert!(
+        text.contains(r#"iifname { "c0n1", "c0n1o", "c0n2", "c0n2o" } oifname { "c1n1", "c1n1o" } drop"#),
+        "{text}"
+    );
     assert!(text.contains(r#"iifname { "c1n1", "c1n1o" } oifname { "c0n1""#), "{text}");
     assert!(!text.contains("c2n1"), "{text}");
     assert!(!rules(&plan(), &Faults::default()).contains("drop"));

@@ -4,7 +4,8 @@ use super::*;
 
 fn plan() -> Plan {
     let place = Place::new("/var/lib/liqo-sandbox", "default").unwrap();
-    let spec = Spec::new([ClusterSpec::real("a", 3), ClusterSpec::api_only("b"), ClusterSpec::hollow("c", 9)]);
+    let spec =
+        Spec::new([ClusterSpec::real("a", 3), ClusterSpec::api_only("b"), ClusterSpec::hollow("c", 9)]);
     Plan::new(&place, &spec, "100.70.0.0/16".parse().unwrap())
 }
 

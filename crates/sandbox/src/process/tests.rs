@@ -40,13 +40,15 @@ fn a_process_and_its_children_are_found_by_their_mark_and_killed() {
 #[test]
 fn a_start_that_fails_tells_what_the_program_said() {
     let root = scratch("fails");
-    let error = launch(&root, "echo no such thing >&2; exit 3").start_and_hear_ready().unwrap_err().to_string();
+    let error =
+        launch(&root, "echo no such thing >&2; exit 3").start_and_hear_ready().unwrap_err().to_string();
     assert!(error.contains("starting a/test") && error.contains("no such thing"), "{error}");
     fs::remove_dir_all(root).unwrap();
 }
 
 #[test]
 fn a_failing_command_is_reported_with_its_own_words() {
-    let error = Inside::Host.run("asking", ["sh", "-c", "echo because >&2; exit 1"], b"").unwrap_err().to_string();
+    let error =
+        Inside::Host.run("asking", ["sh", "-c", "echo because >&2; exit 1"], b"").unwrap_err().to_string();
     assert_eq!(error, "asking failed: because");
 }

@@ -58,7 +58,8 @@ fn every_node_gets_a_share_of_the_pod_network() {
     assert_eq!(ClusterSpec::hollow("a", 5000).node_prefix(), 29);
     let tight = "10.128.0.0/22".parse().unwrap();
     assert!(ClusterSpec::hollow("a", 300).with_networks(tight, default_service_cidr()).validate().is_err());
-    let wide = ClusterSpec::hollow("a", 5000).with_networks("10.128.0.0/10".parse().unwrap(), default_service_cidr());
+    let wide = ClusterSpec::hollow("a", 5000)
+        .with_networks("10.128.0.0/10".parse().unwrap(), default_service_cidr());
     wide.validate().unwrap();
     assert_eq!(wide.node_prefix(), 24);
 }
