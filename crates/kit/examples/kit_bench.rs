@@ -3,7 +3,7 @@
 //! Starts an API-server-only cluster, fills it with pods, and measures in child processes that do nothing but watch,
 //! so that filling and changing the pods is not counted. Prints one JSON document to stdout.
 //!
-//! `kit_bench [--pods 10000] [--rate 1000] [--seconds 20]`; needs root, like everything that starts a sandbox.
+//! `kit_bench [--pods 10000] [--rate 1000] [--seconds 20] [--watches 4]`; needs root, like everything that starts a sandbox.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -18,7 +18,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use liqo_kit::clusters::{ClientConfig, ClientSource, Clusters, Credentials, client};
 use liqo_kit::metrics::ProcessUsage;
-use liqo_kit::watch::{Identity, Meta, Scope, Watch, WatchConfig, Wire};
+use liqo_kit::watch::{Identity, Meta, Pairs, Scope, Watch, WatchConfig, Wire};
 use liqo_kit::{Key, Shared, Sink, Store};
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde::Deserialize;
@@ -33,12 +33,15 @@ struct Arguments {
     /// Pods in the cluster.
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
-    /// Changes a second to aim for.
+    /// Events a second to aim for, over all watches.
     #[arg(long, default_value_t = 1000)]
     rate: u64,
     /// How long to keep changing pods.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
+    /// Watches in the measured process; each sees every change, so fewer changes are needed for a rate of events.
+    #[arg(long, default_value_t = 4)]
+    watches: u64,
     /// Used between the bench and its children.
     #[arg(long, hide = true)]
     watch: Option<String>,
@@ -61,7 +64,7 @@ struct TrimmedPod {
 #[expect(dead_code, reason = "kept, to be counted")]
 struct TrimmedSpec {
     node_name: Option<Box<str>>,
-    containers: Vec<TrimmedContainer>,
+    containers: Box<[TrimmedContainer]>,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +80,7 @@ struct TrimmedContainer {
 #[expect(dead_code, reason = "kept, to be counted")]
 struct TrimmedResources {
     #[serde(default)]
-    requests: std::collections::BTreeMap<Box<str>, Box<str>>,
+    requests: Pairs,
 }
 
 #[derive(Deserialize)]
@@ -96,24 +99,23 @@ impl Wire for TrimmedPod {
 }
 
 /// A store that counts what it is told.
-#[derive(Clone)]
 struct Counted<T> {
-    store: Shared<Store<Arc<T>>>,
+    store: Shared<Store<T>>,
     applied: Arc<AtomicU64>,
 }
 
-impl<T: Send + Sync> Sink<Arc<T>> for Counted<T> {
-    fn apply(&self, key: &Key, object: Arc<T>) {
+impl<T: Send + Sync> Sink<T> for Counted<T> {
+    fn apply(&self, key: &Key, object: T) {
         self.applied.fetch_add(1, Ordering::Relaxed);
         Sink::apply(&self.store, key, object);
     }
 
     fn delete(&self, key: &Key) {
-        Sink::<Arc<T>>::delete(&self.store, key);
+        Sink::<T>::delete(&self.store, key);
     }
 
     fn synced(&self) {
-        Sink::<Arc<T>>::synced(&self.store);
+        Sink::<T>::synced(&self.store);
     }
 
     fn changed(&self) {
@@ -129,9 +131,11 @@ fn main() -> Result<(), Failure> {
             let text = std::fs::read(kubeconfig)?;
             let paged = WatchConfig { streaming: false, ..WatchConfig::default() };
             match variant.as_str() {
-                "trimmed" => runtime.block_on(child::<TrimmedPod>(&text, WatchConfig::default())),
-                "trimmed-paged" => runtime.block_on(child::<TrimmedPod>(&text, paged)),
-                _ => runtime.block_on(child::<Pod>(&text, WatchConfig::default())),
+                "trimmed" => {
+                    runtime.block_on(child::<TrimmedPod>(&text, WatchConfig::default(), arguments.watches))
+                }
+                "trimmed-paged" => runtime.block_on(child::<TrimmedPod>(&text, paged, arguments.watches)),
+                _ => runtime.block_on(child::<Pod>(&text, WatchConfig::default(), arguments.watches)),
             }
         }
         _ => runtime.block_on(bench(&arguments)),
@@ -140,29 +144,37 @@ fn main() -> Result<(), Failure> {
 
 // ---- the child: watches, and answers each line on stdin with its usage on stdout -------------------------------
 
-async fn child<W: Wire + Sync>(kubeconfig: &[u8], config: WatchConfig) -> Result<(), Failure> {
+async fn child<W: Wire + Sync>(kubeconfig: &[u8], config: WatchConfig, watches: u64) -> Result<(), Failure> {
     let clusters = Clusters::new(ClientConfig::default());
     let (cluster, _) = clusters.set("bench", Credentials::kubeconfig(kubeconfig)?)?;
     // TLS, runtime and client are not the index: have them before the first measurement.
     cluster.client().apiserver_version().await?;
     let before = ProcessUsage::now();
-    let counted = Counted { store: Shared::new(Store::<Arc<W>>::default()), applied: Arc::default() };
-    let watch = Watch::projected(cluster, Scope::all::<Pod>(), |object: W| Some(Arc::new(object)))
-        .config(config)
-        .feed_only(counted.clone());
-    let (status, stop, started) = (watch.status(), CancellationToken::new(), Instant::now());
+    let applied = Arc::<AtomicU64>::default();
+    let (stop, started) = (CancellationToken::new(), Instant::now());
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(watch.run(stop.clone()));
-    status.ready().await;
+    let mut stores = Vec::new();
+    for _ in 0..watches {
+        let store = Shared::new(Store::<W>::default());
+        let counted = Counted { store: store.clone(), applied: Arc::clone(&applied) };
+        let scope = Scope::all::<Pod>();
+        let watch = Watch::<W>::new(cluster.clone(), scope).config(config.clone()).feed(counted);
+        let status = watch.status();
+        tasks.spawn(watch.run(stop.clone()));
+        status.ready().await;
+        stores.push(store);
+    }
     let listed = started.elapsed();
     let answer = || {
         let usage = ProcessUsage::now();
         json!({
-            "pods": counted.store.read().len(),
-            "applied": counted.applied.load(Ordering::Relaxed),
+            "pods": stores[0].read().len(),
+            "applied": applied.load(Ordering::Relaxed),
             "cpu_seconds": usage.cpu_seconds,
             "list_seconds": listed.as_secs_f64(),
             "before_bytes": before.resident_bytes,
+            "before_heap_bytes": before.anonymous_bytes,
+            "heap_bytes": usage.anonymous_bytes,
             "resident_bytes": usage.resident_bytes,
             "peak_bytes": usage.peak_resident_bytes,
         })
@@ -184,9 +196,9 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn start(variant: &str, kubeconfig: &std::path::Path) -> Result<Self, Failure> {
+    fn start(variant: &str, watches: u64, kubeconfig: &std::path::Path) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["--watch", variant, "--kubeconfig"])
+            .args(["--watch", variant, "--watches", &watches.to_string(), "--kubeconfig"])
             .arg(kubeconfig)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -220,11 +232,12 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
     let kubeconfig = cluster.kubeconfig();
     let mut memory = Vec::new();
     for variant in ["trimmed", "trimmed-paged", "full"] {
-        let mut watcher = Watcher::start(variant, &kubeconfig)?;
+        let mut watcher = Watcher::start(variant, 1, &kubeconfig)?;
         memory.push(index_result(variant, &watcher.ask()?));
         watcher.end()?;
     }
-    let events = events_result(&client, arguments, Watcher::start("trimmed", &kubeconfig)?).await?;
+    let events =
+        events_result(&client, arguments, Watcher::start("trimmed", arguments.watches, &kubeconfig)?).await?;
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     let result = json!({
         "bench": "kit", "build": build, "pods": arguments.pods, "pod_json_bytes": bytes,
@@ -245,13 +258,15 @@ fn mib(bytes: f64) -> f64 {
 
 fn index_result(variant: &str, answer: &Value) -> Value {
     let growth = number(answer, "resident_bytes") - number(answer, "before_bytes");
+    let heap = number(answer, "heap_bytes") - number(answer, "before_heap_bytes");
     json!({
         "variant": variant,
         "pods": answer["pods"],
         "process_mib": mib(number(answer, "resident_bytes")),
         "index_mib": mib(growth),
         "peak_mib": mib(number(answer, "peak_bytes")),
-        "bytes_per_pod": (growth / number(answer, "pods").max(1.0)).round(),
+        "heap_mib": mib(heap),
+        "heap_bytes_per_pod": (heap / number(answer, "pods").max(1.0)).round(),
         "list_seconds": number(answer, "list_seconds"),
     })
 }
@@ -270,7 +285,7 @@ async fn events_result(
     let after = loop {
         let answer = watcher.ask()?;
         let seen = number(&answer, "applied") - number(&before, "applied");
-        if seen >= sent as f64 || Instant::now() > deadline {
+        if seen >= (sent * arguments.watches) as f64 || Instant::now() > deadline {
             break answer;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -279,7 +294,8 @@ async fn events_result(
     let seen = number(&after, "applied") - number(&before, "applied");
     let cpu = number(&after, "cpu_seconds") - number(&before, "cpu_seconds");
     Ok(json!({
-        "sent": sent,
+        "changes": sent,
+        "watches": arguments.watches,
         "seen": seen,
         "seconds": seconds,
         "events_per_second": (seen / seconds).round(),
@@ -348,8 +364,9 @@ fn pod(number: usize) -> Value {
 /// Changes pods at the wanted rate, or as fast as the server can; returns how many changes were made.
 async fn change(client: &kube::Client, arguments: &Arguments) -> Result<u64, Failure> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let interval = Duration::from_secs(1) / u32::try_from(arguments.rate.max(1))?;
-    let total = arguments.rate * arguments.seconds;
+    let rate = (arguments.rate / arguments.watches.max(1)).max(1);
+    let interval = Duration::from_secs(1) / u32::try_from(rate)?;
+    let total = rate * arguments.seconds;
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);

@@ -29,6 +29,8 @@ impl Checks {
     }
 
     /// Adds a check that a watch has seen a full list and has heard of its server within `stale_after`.
+    ///
+    /// A quiet server is heard of once per [`idle`](crate::watch::WatchConfig::idle) time: be more patient than that.
     pub fn add_watch(&self, status: &WatchStatus, stale_after: Duration) {
         let status = status.clone();
         self.add(format!("watch/{}", status.name()), move || {

@@ -42,6 +42,54 @@ pub trait Sink<T>: Send + Sync {
     fn changed(&self);
 }
 
+/// Several sinks that share one watch: all but the last get a clone of each object.
+pub struct Fan<T>(Vec<Box<dyn Sink<T>>>);
+
+impl<T: Clone> Fan<T> {
+    /// Feeds `sink`.
+    pub fn to(sink: impl Sink<T> + 'static) -> Self {
+        Self(vec![Box::new(sink)])
+    }
+
+    /// Feeds `sink` as well.
+    #[must_use]
+    pub fn and(mut self, sink: impl Sink<T> + 'static) -> Self {
+        self.0.push(Box::new(sink));
+        self
+    }
+}
+
+impl<T: Clone> Sink<T> for Fan<T> {
+    fn apply(&self, key: &Key, object: T) {
+        if let Some((last, others)) = self.0.split_last() {
+            others.iter().for_each(|sink| sink.apply(key, object.clone()));
+            last.apply(key, object);
+        }
+    }
+
+    fn delete(&self, key: &Key) {
+        self.0.iter().for_each(|sink| sink.delete(key));
+    }
+
+    fn synced(&self) {
+        self.0.iter().for_each(|sink| sink.synced());
+    }
+
+    fn changed(&self) {
+        self.0.iter().for_each(|sink| sink.changed());
+    }
+}
+
+/// Where the objects of a watch go that feeds nobody.
+pub(crate) struct Nowhere;
+
+impl<T> Sink<T> for Nowhere {
+    fn apply(&self, _: &Key, _: T) {}
+    fn delete(&self, _: &Key) {}
+    fn synced(&self) {}
+    fn changed(&self) {}
+}
+
 /// An index behind a lock, with a wake-up for those who plan with it.
 pub struct Shared<I>(Arc<Inner<I>>);
 
@@ -111,7 +159,8 @@ impl<T, I: Index<T> + Send + Sync> Sink<T> for Shared<I> {
 /// The simplest index: the objects by key, in order.
 #[derive(Debug, Clone)]
 pub struct Store<T> {
-    objects: BTreeMap<Key, T>,
+    // Boxed: the tree keeps room for twice as many entries as it has, which should be small.
+    objects: BTreeMap<Key, Box<T>>,
     synced: bool,
 }
 
@@ -124,12 +173,12 @@ impl<T> Default for Store<T> {
 impl<T> Store<T> {
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&T> {
-        self.objects.get(key)
+        self.objects.get(key).map(|object| &**object)
     }
 
     /// All objects in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
-        self.objects.iter()
+        self.objects.iter().map(|(key, object)| (key, &**object))
     }
 
     /// The objects of one namespace.
@@ -138,6 +187,7 @@ impl<T> Store<T> {
         self.objects
             .range((Bound::Included(first), Bound::Unbounded))
             .take_while(move |(key, _)| key.namespace() == Some(namespace))
+            .map(|(key, object)| (key, &**object))
     }
 
     /// How many objects there are.
@@ -158,7 +208,7 @@ impl<T> Store<T> {
 
 impl<T> Index<T> for Store<T> {
     fn apply(&mut self, key: &Key, object: T) {
-        self.objects.insert(key.clone(), object);
+        self.objects.insert(key.clone(), Box::new(object));
     }
 
     fn delete(&mut self, key: &Key) {

@@ -29,6 +29,8 @@ pub struct ProcessUsage {
     pub resident_bytes: u64,
     /// The most memory in RAM there has been.
     pub peak_resident_bytes: u64,
+    /// The part of it that is the process's own data, not its program or files.
+    pub anonymous_bytes: u64,
     /// Address space.
     pub virtual_bytes: u64,
     /// Time on a CPU, in user and kernel mode.
@@ -68,6 +70,7 @@ impl ProcessUsage {
         Self {
             resident_bytes: value("VmRSS:") * 1024,
             peak_resident_bytes: value("VmHWM:") * 1024,
+            anonymous_bytes: value("RssAnon:") * 1024,
             virtual_bytes: value("VmSize:") * 1024,
             cpu_seconds: ticks(11) + ticks(12),
             open_files: 0,

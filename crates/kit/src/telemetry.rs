@@ -3,9 +3,14 @@
 use std::io::IsTerminal;
 use std::str::FromStr;
 
+use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+#[cfg(test)]
+mod tests;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,14 +52,26 @@ pub enum TelemetryError {
 
 /// Sets up logging for the process.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), TelemetryError> {
+    let colours = std::io::stderr().is_terminal();
+    subscriber(format, filter, colours, std::io::stderr)?.try_init().map_err(|_| TelemetryError::Twice)
+}
+
+fn subscriber<W>(
+    format: LogFormat,
+    filter: &str,
+    colours: bool,
+    writer: W,
+) -> Result<Box<dyn Subscriber + Send + Sync>, TelemetryError>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     let parsed = EnvFilter::builder()
         .parse(filter)
         .map_err(|source| TelemetryError::Filter { filter: filter.to_owned(), source })?;
     let registry = tracing_subscriber::registry().with(parsed);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let set = match format {
-        LogFormat::Plain => registry.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
-    };
-    set.map_err(|_| TelemetryError::Twice)
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    Ok(match format {
+        LogFormat::Plain => Box::new(registry.with(lines.with_ansi(colours))),
+        LogFormat::Json => Box::new(registry.with(lines.json().flatten_event(true))),
+    })
 }

@@ -25,6 +25,7 @@ mod driver;
 mod fetch;
 mod known;
 mod metrics;
+mod pairs;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -32,6 +33,7 @@ mod wire;
 
 pub(crate) use fetch::Chain;
 pub use metrics::WatchMetrics;
+pub use pairs::Pairs;
 pub use wire::{Identity, Meta, MetaOnly, Wire};
 
 use tracker::{Project, Tracker};
@@ -111,7 +113,8 @@ impl Default for WatchConfig {
             // across a WAN well before an operator does.
             idle: Duration::from_secs(40),
             request_timeout: Duration::from_secs(15),
-            page_size: 500,
+            // A page is in memory as a whole, as the server sent it: 250 pods are about 2 MiB.
+            page_size: 250,
             streaming: true,
             backoff: BackoffPolicy::default(),
         }
@@ -124,7 +127,7 @@ pub struct Watch<W: Wire, T = W> {
     scope: Scope,
     config: WatchConfig,
     project: Project<W, T>,
-    sinks: Vec<Arc<dyn Sink<T>>>,
+    sink: Arc<dyn Sink<T>>,
     metrics: WatchMetrics,
     status: WatchStatus,
 }
@@ -149,7 +152,7 @@ impl<W: Wire, T: Send + 'static> Watch<W, T> {
             scope,
             config: WatchConfig::default(),
             project: Box::new(project),
-            sinks: Vec::new(),
+            sink: Arc::new(crate::index::Nowhere),
             metrics: WatchMetrics::default(),
             status,
         }
@@ -169,7 +172,8 @@ impl<W: Wire, T: Send + 'static> Watch<W, T> {
         self
     }
 
-    /// The name under which logs, metrics and checks speak of this watch (default: the plural of the kind).
+    /// The name under which logs, metrics and checks speak of this watch (default: the plural of the kind). Name it
+    /// before asking for its status.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.scope.name = name.into();
@@ -177,20 +181,10 @@ impl<W: Wire, T: Send + 'static> Watch<W, T> {
         self
     }
 
-    /// Feeds this sink. May be called again: every sink but the last then gets a clone.
+    /// Feeds this sink; several share a watch through [`Fan`](crate::index::Fan).
     #[must_use]
-    pub fn feed(mut self, sink: impl Sink<T> + 'static) -> Self
-    where
-        T: Clone,
-    {
-        self.sinks.push(Arc::new(sink));
-        self
-    }
-
-    /// Feeds this sink alone; objects are moved into it.
-    #[must_use]
-    pub fn feed_only(mut self, sink: impl Sink<T> + 'static) -> Self {
-        self.sinks = vec![Arc::new(sink)];
+    pub fn feed(mut self, sink: impl Sink<T> + 'static) -> Self {
+        self.sink = Arc::new(sink);
         self
     }
 
@@ -200,12 +194,9 @@ impl<W: Wire, T: Send + 'static> Watch<W, T> {
     }
 
     /// Watches until `stop` is cancelled.
-    pub async fn run(self, stop: CancellationToken)
-    where
-        T: Clone,
-    {
-        let Self { source, scope, config, project, sinks, metrics, status } = self;
-        let tracker = Tracker::new(scope.name.clone(), project, sinks, &metrics, status);
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { source, scope, config, project, sink, metrics, status } = self;
+        let tracker = Tracker::new(scope.name.clone(), project, sink, &metrics, status);
         let driver = driver::Driver::new(source, scope, config, tracker);
         stop.run_until_cancelled(driver.drive()).await;
     }

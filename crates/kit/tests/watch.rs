@@ -244,13 +244,14 @@ async fn a_cut_of_a_minute_hides_no_deletion_and_ends_soon_after_it_heals() {
     ok(&cluster.kubectl_inside(["delete", "configmap", "m02", "m03", "m04"]));
     ok(&cluster.kubectl_inside(["create", "configmap", "m04"]));
     ok(&cluster.kubectl_inside(["create", "configmap", "m50"]));
-    wait_for("a dead connection is noticed", Duration::from_secs(50), || {
+    let failure = wait_for("a dead connection is noticed", Duration::from_secs(50), || {
         match watches.all[0].status.failure() {
-            Some(failure) => Ok(println!("noticed after {:?}: {failure}", started.elapsed())),
+            Some(failure) => Ok(failure),
             None => Err(format!("stale for {:?}", watches.all[0].status.staleness())),
         }
     })
     .await;
+    println!("noticed after {:?}: {failure}", started.elapsed());
     tokio::time::sleep_until(started + Duration::from_secs(60)).await;
     for watched in &watches.all {
         assert_eq!(watched.recorder.total_deletes(), 0, "{}: not cut off", watched.name);

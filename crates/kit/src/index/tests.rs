@@ -43,3 +43,18 @@ async fn many_changes_wake_a_planner_once() {
     assert!(!changes.has_changed().unwrap());
     assert_eq!(shared.read().len(), 100);
 }
+
+#[test]
+fn a_fan_tells_each_of_its_sinks_everything() {
+    let (all, by_node) =
+        (Shared::new(Store::default()), Shared::new(Grouped::by(|_, node: &&'static str| Some(*node))));
+    let fan = Fan::to(all.clone()).and(by_node.clone());
+    let (a, b) = (Key::namespaced("ns", "a"), Key::namespaced("ns", "b"));
+    fan.apply(&a, "node-1");
+    fan.apply(&b, "node-2");
+    fan.delete(&a);
+    fan.synced();
+    assert_eq!(names(all.read().iter()), ["ns/b"]);
+    assert_eq!(by_node.read().groups().collect::<Vec<_>>(), [&"node-2"]);
+    assert!(all.read().is_synced() && by_node.read().store().is_synced());
+}

@@ -40,7 +40,7 @@ pub(super) struct Driver<W, T> {
     refusals: u32,
 }
 
-impl<W: Wire, T: Clone> Driver<W, T> {
+impl<W: Wire, T> Driver<W, T> {
     pub(super) fn new(
         source: Arc<dyn ClientSource>,
         scope: Scope,
@@ -207,7 +207,7 @@ struct Position {
 }
 
 impl Position {
-    fn take<W: Wire, T: Clone>(&mut self, tracker: &mut Tracker<W, T>, line: &[u8]) -> Result<(), Failure> {
+    fn take<W: Wire, T>(&mut self, tracker: &mut Tracker<W, T>, line: &[u8]) -> Result<(), Failure> {
         match tracker.line(line) {
             Ok(Line::Event(version)) => {
                 // In the middle of a streaming list there is no version from which to go on.

@@ -17,19 +17,50 @@ pub(super) enum Sighting {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     objects: HashMap<Key, Entry>,
-    list: u64,
+    list: u32,
 }
 
 #[derive(Debug)]
 struct Entry {
-    uid: Box<str>,
-    list: u64,
+    uid: Uid,
+    list: u32,
+}
+
+/// A uid in 16 bytes, since there is one for every object; servers use UUIDs, but do not have to.
+#[derive(Debug, PartialEq)]
+enum Uid {
+    None,
+    Uuid([u8; 16]),
+    Other(Box<str>),
+}
+
+impl From<&str> for Uid {
+    fn from(text: &str) -> Self {
+        match uuid(text) {
+            Some(bytes) => Self::Uuid(bytes),
+            None if text.is_empty() => Self::None,
+            None => Self::Other(text.into()),
+        }
+    }
+}
+
+/// Only the one spelling that two equal uids share.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let hyphen = |index: usize| matches!(index, 8 | 13 | 18 | 23);
+    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let fits =
+        text.bytes().enumerate().all(|(index, byte)| if hyphen(index) { byte == b'-' } else { digit(byte) });
+    if text.len() != 36 || !fits {
+        return None;
+    }
+    let digits: String = text.split('-').collect();
+    u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes)
 }
 
 impl Known {
     /// A list begins. If an earlier one was cut off in the middle, its sightings count for nothing.
     pub(super) fn begin_list(&mut self) {
-        self.list += 1;
+        self.list = self.list.wrapping_add(1);
     }
 
     /// The object exists, by a list or by an event.
@@ -37,10 +68,11 @@ impl Known {
         let list = self.list;
         if let Some(entry) = self.objects.get_mut(key) {
             entry.list = list;
-            if *entry.uid == *uid {
+            let uid = Uid::from(uid);
+            if entry.uid == uid {
                 return Sighting::Same;
             }
-            entry.uid = uid.into();
+            entry.uid = uid;
             return Sighting::Replaced;
         }
         self.objects.insert(key.clone(), Entry { uid: uid.into(), list });
@@ -53,7 +85,7 @@ impl Known {
     pub(super) fn seen_unreadable(&mut self, key: &Key, uid: &str) -> bool {
         let list = self.list;
         match self.objects.get_mut(key) {
-            Some(entry) if *entry.uid == *uid => {
+            Some(entry) if entry.uid == Uid::from(uid) => {
                 entry.list = list;
                 false
             }
@@ -67,7 +99,7 @@ impl Known {
     /// A uid that is not the known one speaks of an earlier object of that name, whose end was told already.
     pub(super) fn gone(&mut self, key: &Key, uid: &str) -> bool {
         match self.objects.get(key) {
-            Some(entry) if uid.is_empty() || entry.uid.is_empty() || *entry.uid == *uid => {
+            Some(entry) if uid.is_empty() || entry.uid == Uid::None || entry.uid == Uid::from(uid) => {
                 self.objects.remove(key);
                 true
             }

@@ -36,7 +36,7 @@ pub(super) struct Tracker<W, T> {
     name: String,
     known: Known,
     project: Project<W, T>,
-    sinks: Vec<Arc<dyn Sink<T>>>,
+    sink: Arc<dyn Sink<T>>,
     unreadable: HashMap<Key, String>,
     listing: bool,
     touched: bool,
@@ -44,11 +44,11 @@ pub(super) struct Tracker<W, T> {
     pub(super) status: WatchStatus,
 }
 
-impl<W: Wire, T: Clone> Tracker<W, T> {
+impl<W: Wire, T> Tracker<W, T> {
     pub(super) fn new(
         name: String,
         project: Project<W, T>,
-        sinks: Vec<Arc<dyn Sink<T>>>,
+        sink: Arc<dyn Sink<T>>,
         metrics: &WatchMetrics,
         status: WatchStatus,
     ) -> Self {
@@ -57,7 +57,7 @@ impl<W: Wire, T: Clone> Tracker<W, T> {
             name,
             known: Known::default(),
             project,
-            sinks,
+            sink,
             unreadable: HashMap::new(),
             listing: false,
             touched: false,
@@ -82,9 +82,7 @@ impl<W: Wire, T: Clone> Tracker<W, T> {
             self.unreadable.remove(&key);
             self.tell_deleted(&key);
         }
-        for sink in &self.sinks {
-            sink.synced();
-        }
+        self.sink.synced();
         self.listing = false;
         self.touched = true;
         self.counters.lists.inc();
@@ -97,9 +95,7 @@ impl<W: Wire, T: Clone> Tracker<W, T> {
     pub(super) fn flush(&mut self) {
         if !self.listing && std::mem::take(&mut self.touched) {
             self.counters.objects.set(self.known.len() as i64);
-            for sink in &self.sinks {
-                sink.changed();
-            }
+            self.sink.changed();
         }
     }
 
@@ -231,20 +227,13 @@ impl<W: Wire, T: Clone> Tracker<W, T> {
     fn tell_applied(&mut self, key: &Key, object: T) {
         self.counters.applied.inc();
         self.touched = true;
-        if let Some((last, others)) = self.sinks.split_last() {
-            for sink in others {
-                sink.apply(key, object.clone());
-            }
-            last.apply(key, object);
-        }
+        self.sink.apply(key, object);
     }
 
     fn tell_deleted(&mut self, key: &Key) {
         self.counters.deleted.inc();
         self.touched = true;
-        for sink in &self.sinks {
-            sink.delete(key);
-        }
+        self.sink.delete(key);
     }
 }
 

@@ -6,6 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::pairs::Pairs;
+
 /// The part of an object's metadata that a watch itself needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity<'a> {
@@ -68,7 +70,7 @@ pub struct Meta {
     pub deletion_timestamp: Option<Time>,
     /// Labels.
     #[serde(default)]
-    pub labels: BTreeMap<Box<str>, Box<str>>,
+    pub labels: Pairs,
 }
 
 impl Meta {

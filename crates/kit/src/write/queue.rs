@@ -53,7 +53,8 @@ impl Queue {
         let shared = Arc::new(Shared {
             counters: metrics.of(&name),
             name,
-            written: Written::new(config.capacity),
+            // Writes outnumber what waits: they are remembered until the watch has them.
+            written: Written::new(config.capacity.saturating_mul(16)),
             config,
             slots: Mutex::new(Slots::new()),
             wake: Notify::new(),

@@ -45,15 +45,11 @@ impl Written {
 
     pub(super) fn note(&self, target: &Target, version: u64) {
         let mut latest = self.latest.lock();
-        if latest.len() >= self.capacity && !latest.contains_key(target) {
-            latest.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
-        }
-        if latest.len() >= self.capacity
-            && !latest.contains_key(target)
-            && let Some(oldest) =
-                latest.iter().min_by_key(|(_, (_, at))| *at).map(|(target, _)| target.clone())
-        {
-            latest.remove(&oldest);
+        // Nobody asks about some objects; forget the oldest first when there are too many.
+        let mut remembered = REMEMBERED;
+        while latest.len() >= self.capacity && !remembered.is_zero() {
+            latest.retain(|_, (_, at)| at.elapsed() < remembered);
+            remembered /= 2;
         }
         let entry = latest.entry(target.clone()).or_insert((version, Instant::now()));
         *entry = (entry.0.max(version), Instant::now());

@@ -258,3 +258,17 @@ async fn a_stopped_watch_ends() {
     running.stop.cancel();
     running.task.join_next().await.unwrap().unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_check_fails_until_the_first_list_and_again_when_nothing_is_heard_for_long() {
+    let running = start([Answer::Nothing, Answer::Stay(streamed(&[], 5)), Answer::Nothing, Answer::Nothing]);
+    let checks = crate::health::Checks::default();
+    checks.add_watch(&running.status, Duration::from_secs(60));
+    running.asked(1).await;
+    assert!(checks.run().text(false).contains("[-] watch/things: the first list is not complete"));
+    running.status.ready().await;
+    assert!(checks.run().is_ok());
+    tokio::time::sleep(Duration::from_secs(62)).await;
+    let text = checks.run().text(false);
+    assert!(text.contains("nothing heard for") && text.contains("nothing was heard for"), "{text}");
+}

@@ -138,7 +138,7 @@ proptest! {
         let recorder = Recorder::default();
         let sink: Arc<dyn Sink<Thing>> = Arc::new(recorder.clone());
         let status = WatchStatus::new("things".into());
-        let tracker = Tracker::new("things".into(), Box::new(Some), vec![sink], &WatchMetrics::default(), status);
+        let tracker = Tracker::new("things".into(), Box::new(Some), sink, &WatchMetrics::default(), status);
         let mut world = World { server: BTreeMap::new(), version: 0, connected: false, tracker };
         let mut applied = std::collections::BTreeSet::new();
         for step in &steps {

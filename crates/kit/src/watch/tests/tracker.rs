@@ -1,7 +1,7 @@
 use super::*;
-use crate::watch::WatchMetrics;
 use crate::watch::WatchStatus;
 use crate::watch::tracker::{LineError, Tracker};
+use crate::watch::{Pairs, WatchMetrics};
 
 fn tracker(recorder: &Recorder) -> Tracker<Thing, Thing> {
     filtered(recorder, Some)
@@ -10,7 +10,7 @@ fn tracker(recorder: &Recorder) -> Tracker<Thing, Thing> {
 fn filtered(recorder: &Recorder, project: fn(Thing) -> Option<Thing>) -> Tracker<Thing, Thing> {
     let status = WatchStatus::new("things".into());
     let sink: Arc<dyn Sink<Thing>> = Arc::new(recorder.clone());
-    Tracker::new("things".into(), Box::new(project), vec![sink], &WatchMetrics::default(), status)
+    Tracker::new("things".into(), Box::new(project), sink, &WatchMetrics::default(), status)
 }
 
 fn list(tracker: &mut Tracker<Thing, Thing>, objects: &[Value], version: u64) {
@@ -121,4 +121,37 @@ fn what_is_no_event_ends_the_stream() {
     let bare =
         br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","code":500}"#;
     assert!(matches!(tracker.line(bare), Err(LineError::Refused(status)) if status.code == 500));
+}
+
+#[test]
+fn pairs_keep_what_they_read_in_one_string() {
+    let pairs: Pairs = serde_json::from_str(r#"{"app":"web","empty":"","tier":"back"}"#).unwrap();
+    assert_eq!((pairs.get("app"), pairs.get("empty"), pairs.get("none")), (Some("web"), Some(""), None));
+    assert_eq!(pairs.iter().collect::<Vec<_>>(), [("app", "web"), ("empty", ""), ("tier", "back")]);
+    assert!(serde_json::from_str::<Pairs>("null").unwrap().is_empty());
+    assert!(serde_json::from_str::<Pairs>(r#"{"a":1}"#).is_err());
+    // An end mark inside a value cannot forge a label.
+    let forged: Pairs = [("a", "b\0admin\0yes")].into_iter().collect();
+    assert_eq!((forged.get("admin"), forged.get("a")), (None, Some("badminyes")));
+}
+
+#[test]
+fn uids_are_compared_exactly_whatever_they_look_like() {
+    use crate::watch::known::{Known, Sighting};
+    let key = Key::cluster("a");
+    let uids = [
+        "0189d2c8-7a7e-4f6e-9a55-1d2f3b4c5d6e",
+        "0189d2c8-7a7e-4f6e-9a55-1d2f3b4c5d6f",
+        "0189D2C8-7a7e-4f6e-9a55-1d2f3b4c5d6f",
+        "0189d2c87a7e4f6e9a551d2f3b4c5d6f",
+        "my-uid",
+        "",
+        "0189d2c8-7a7e-4f6e-9a55-1d2f3b4c5d6é",
+    ];
+    let mut known = Known::default();
+    known.seen(&key, "first");
+    for uid in uids {
+        assert_eq!(known.seen(&key, uid), Sighting::Replaced, "{uid}");
+        assert_eq!(known.seen(&key, uid), Sighting::Same, "{uid}");
+    }
 }
