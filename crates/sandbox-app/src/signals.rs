@@ -27,6 +27,8 @@ impl Termination {
 
     /// Returns when SIGTERM or SIGINT arrives, and reaps orphaned children until then.
     pub fn wait(&self) -> Signal {
+        // Children that ended before the signals were caught have announced it to nobody.
+        reap();
         loop {
             match self.0.wait() {
                 Ok(Signal::SIGCHLD) => reap(),

@@ -257,8 +257,11 @@ struct Container {
 
 impl Container {
     fn start(args: &[&str]) -> Self {
-        let mut command = Command::new("unshare");
-        command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]).args(args);
+        // Dies with this test, even when the test is killed.
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"])
+            .args(args);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         Self { unshare: command.spawn().unwrap() }
     }
@@ -321,16 +324,37 @@ fn as_pid_1_of_a_container_both_programs_end_on_sigterm() {
 #[test]
 fn pause_reaps_what_is_orphaned_in_its_pod() {
     // The inner shell ends at once, so that its background process becomes a child of PID 1. It ends with its
-    // input, and is a zombie from then on unless PID 1 takes it.
-    let script = format!("sh -c 'cat <&0 &'; exec {PAUSE}");
+    // input, and is a zombie from then on unless PID 1 takes it. (A shell keeps its own input from what it starts
+    // in the background, therefore descriptor 3.)
+    let script = format!("sh -c 'cat <&3 &' 3<&0; exec {PAUSE}");
     let mut container = Container::start(&["sh", "-c", &script]);
     let pause = container.pid_1("pause");
     assert_ne!(children(pause), "", "there is no orphan to reap");
     drop(container.unshare.stdin.take());
+    wait_until_childless(pause);
+    assert_eq!(container.terminate(pause).code(), Some(0));
+}
+
+#[test]
+fn pause_reaps_what_was_a_zombie_before_it_started() {
+    // Nobody is told about such a child any more: what becomes pause has ignored the signal. A shell would take
+    // the child itself.
+    let script = r#"
+        defined(my $pid = fork) or die;
+        exit unless $pid;
+        do { open my $file, "<", "/proc/$pid/stat" or die; $stat = <$file> } until $stat =~ /\) Z /;
+        exec @ARGV;
+    "#;
+    let mut container = Container::start(&["perl", "-e", script, PAUSE]);
+    let pause = container.pid_1("pause");
+    wait_until_childless(pause);
+    assert_eq!(container.terminate(pause).code(), Some(0));
+}
+
+fn wait_until_childless(pid: Pid) {
     let end = Instant::now() + DEADLINE;
-    while !children(pause).is_empty() {
-        assert!(Instant::now() < end, "{} is still a child of pause", children(pause));
+    while !children(pid).is_empty() {
+        assert!(Instant::now() < end, "{} is still a child of process {pid}", children(pid));
         std::thread::sleep(Duration::from_millis(2));
     }
-    assert_eq!(container.terminate(pause).code(), Some(0));
 }
