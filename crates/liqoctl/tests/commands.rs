@@ -154,7 +154,7 @@ fn unknown_things_are_refused(cli: &Cli) {
 }
 
 #[test]
-fn an_image_from_an_archive_runs_on_a_real_node() {
+fn a_real_node_runs_images_from_archives_and_comes_back_after_faults() {
     let cli = Cli::new("image");
     let started = Instant::now();
     let description = "clusters:\n- name: solo\n  podCIDR: 10.9.0.0/16\n  serviceCIDR: 10.10.0.0/16\n";
@@ -187,6 +187,45 @@ fn an_image_from_an_archive_runs_on_a_real_node() {
     });
     let said = cli.refused(&["load-image", "solo", env!("CARGO_MANIFEST_PATH")]);
     assert!(said.contains("Is it an OCI or Docker image archive?"), "{said}");
+    node_components_stop_and_start(&cli);
     cli.ok(&["down"]);
     cli.assert_no_traces();
+}
+
+/// How many processes of the sandbox are this program; a component must never run twice.
+fn count(cli: &Cli, program: &str) -> usize {
+    let is_it = |line: &&String| {
+        line.split_whitespace().nth(2).is_some_and(|path| path.ends_with(&format!("/{program}")))
+    };
+    cli.traces().iter().filter(is_it).count()
+}
+
+fn node_components_stop_and_start(cli: &Cli) {
+    cli.ok(&["kill", "solo", "kubelet"]);
+    assert_eq!((component(cli, "solo", "node-1/kubelet").as_str(), count(cli, "kubelet")), ("stopped", 0));
+    cli.ok(&["start", "solo"]);
+    cli.ok(&["start", "solo"]);
+    assert_eq!((component(cli, "solo", "node-1/kubelet").as_str(), count(cli, "kubelet")), ("running", 1));
+    cli.ok(&["kill", "solo", "node"]);
+    assert_eq!(component(cli, "solo", "node-1/containerd"), "stopped");
+    let said = cli.refused(&["load-image", "solo", env!("CARGO_MANIFEST_PATH")]);
+    assert!(said.contains("it is down. Start it: liqoctl sandbox start solo node-1"), "{said}");
+    cli.ok(&["start", "solo"]);
+    until("DNS runs again after the node's restart", 90, || {
+        let dns = [
+            "kubectl",
+            "solo",
+            "--",
+            "-n",
+            "kube-system",
+            "wait",
+            "--for=condition=ready",
+            "pod",
+            "--all",
+            "--timeout=5s",
+        ];
+        let output = cli.run(&dns);
+        if output.status.success() { Ok(()) } else { Err(all_text(&output)) }
+    });
+    assert_eq!((count(cli, "kubelet"), count(cli, "kube-proxy")), (1, 1), "{:?}", cli.traces());
 }

@@ -54,7 +54,8 @@ pub(crate) fn start(place: &Place, cluster: &ClusterPlan, part: Part) -> Result<
 pub(crate) fn processes(all: &[Process], cluster: &ClusterPlan, part: Part) -> Vec<Process> {
     let mark = part.mark(cluster);
     if part.component != Component::Node {
-        let own = |process: &&Process| process.part == mark && process.program == part.component.program();
+        let own =
+            |process: &&Process| process.part == mark && (is_program(process, part) || is_starter(process));
         return all.iter().filter(own).cloned().collect();
     }
     let Some(init) = all.iter().find(|process| process.part == mark && process.inner_pid == 1) else {
@@ -76,13 +77,25 @@ pub(crate) fn state(all: &[Process], cluster: &ClusterPlan, part: Part) -> PartS
     let mark = part.mark(cluster);
     let main = |process: &&Process| match part.component {
         Component::Node => process.part == mark && process.inner_pid == 1,
-        other => process.part == mark && process.program == other.program(),
+        _ => process.part == mark && is_program(process, part),
     };
+    let starting = || all.iter().any(|process| process.part == mark && is_starter(process));
     match all.iter().find(main) {
-        None => PartState::Stopped,
         Some(process) if process.paused => PartState::Paused,
         Some(_) => PartState::Running,
+        None if starting() => PartState::Running,
+        None => PartState::Stopped,
     }
+}
+
+/// Shims and containers of containerd carry its mark, too, and outlive it.
+fn is_program(process: &Process, part: Part) -> bool {
+    process.program == part.component.program()
+}
+
+/// The process on its way to become its program, or the one that waits for it on this side of a namespace.
+fn is_starter(process: &Process) -> bool {
+    matches!(process.program.as_str(), "setsid" | "nsenter" | "unshare")
 }
 
 fn pids(place: &Place, cluster: &ClusterPlan, parts: &[Part]) -> Vec<i32> {

@@ -8,8 +8,9 @@ use kube::Api;
 use kube::api::ListParams;
 use serde::Serialize;
 
+use crate::cluster::Cluster;
 use crate::parts::PartState;
-use crate::sandbox::{Cluster, Sandbox};
+use crate::sandbox::Sandbox;
 use crate::spec::Flavour;
 use crate::state::Faults;
 

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::binaries::Sources;
+use crate::cluster::Cluster;
 use crate::component::{Component, Part};
 use crate::faults::RelayHost;
 use crate::plan::Place;
-use crate::sandbox::{Cluster, Options, Sandbox, Up};
+use crate::sandbox::{Options, Sandbox, Up};
 use crate::spec::{ClusterSpec, Spec};
 use crate::state::Owner;
 use crate::{down, host};

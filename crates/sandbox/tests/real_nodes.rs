@@ -60,6 +60,7 @@ async fn pods_services_dns_and_faults_are_those_of_real_clusters() {
     pods_answer_by_service_name_across_nodes(east);
     networks_are_as_asked_for(east, west);
     logs_exec_and_nodes_are_real(east);
+    certificate_requests_are_signed(west).await;
     a_cut_separates_two_clusters_until_healed(&sandbox).await;
     a_delay_is_felt_in_both_directions(&sandbox).await;
     a_node_that_is_paused_becomes_not_ready_and_comes_back(east).await;
@@ -98,6 +99,31 @@ fn logs_exec_and_nodes_are_real(east: TestCluster<'_>) {
     assert!(text(&refused).contains("exit code 7"), "{}", text(&refused));
     let runtime = run(east, "get nodes -o jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}");
     assert!(runtime.contains("containerd://"), "{runtime}");
+}
+
+async fn certificate_requests_are_signed(west: TestCluster<'_>) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "someone");
+    let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+    let request = serde_json::json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "someone"},
+        "spec": {
+            "request": k8s_openapi::ByteString(pem.into_bytes()),
+            "signerName": "kubernetes.io/kube-apiserver-client",
+            "usages": ["digital signature", "client auth"],
+        },
+    });
+    let applied = west.kubectl_apply(&request.to_string());
+    assert!(applied.status.success(), "{}", text(&applied));
+    run(west, "certificate approve someone");
+    until("the certificate", 30, async || {
+        match run(west, "get csr someone -o jsonpath={.status.certificate}") {
+            certificate if certificate.is_empty() => Err("not signed yet".into()),
+            _ => Ok(()),
+        }
+    })
+    .await;
 }
 
 /// The west cluster's API server, asked from the east's network: whether it can be reached.

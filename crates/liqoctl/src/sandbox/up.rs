@@ -72,10 +72,12 @@ pub(crate) async fn up(common: &Common, arguments: &Arguments) -> Result<ExitCod
     };
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let up = tokio::select! {
         up = Sandbox::up(&place, &spec, &options, &progress) => up?,
         _ = interrupt.recv() => return clean_up(&place),
         _ = terminate.recv() => return clean_up(&place),
+        _ = hang_up.recv() => return clean_up(&place),
     };
     let sandbox = match up {
         Up::Started(sandbox) => {
