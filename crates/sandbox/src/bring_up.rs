@@ -23,8 +23,14 @@ const API_DEADLINE: Duration = Duration::from_secs(90);
 const CONTAINERD_DEADLINE: Duration = Duration::from_secs(60);
 /// The same for a node, which needs about six seconds.
 const NODE_DEADLINE: Duration = Duration::from_secs(120);
+/// What a hollow node adds to that, created one after the other on a busy machine.
+const HOLLOW_NODE_DEADLINE: Duration = Duration::from_millis(50);
 /// Between two questions whether something is ready.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// What a hollow node adds to that: listing thousands of them keeps the API server from making them ready.
+const ASK_AGAIN_HOLLOW: Duration = Duration::from_millis(1);
+/// Nobody should wonder for longer than this what is being waited for.
+const SAY_AGAIN: Duration = Duration::from_secs(5);
 /// Hollow nodes are created this many at a time.
 const HOLLOW_CONCURRENCY: usize = 32;
 
@@ -201,7 +207,8 @@ impl BringUp<'_> {
             Some(node) => Part { component: Component::Kubelet, node: Some(node.number) },
             None => Part { component: Component::Kwok, node: None },
         };
-        self.until("nodes", NODE_DEADLINE, Some(part), async || {
+        let deadline = NODE_DEADLINE + HOLLOW_NODE_DEADLINE * self.cluster.spec.hollow_nodes;
+        self.until("nodes", deadline, Some(part), async || {
             let nodes = api.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
             let unready: Vec<String> = nodes.items.iter().filter_map(why_unready).collect();
             match (nodes.items.len(), unready.first()) {
@@ -285,6 +292,7 @@ impl BringUp<'_> {
         mut ask: impl AsyncFnMut() -> Result<(), String>,
     ) -> Result<()> {
         let started = Instant::now();
+        let mut said = started;
         loop {
             let Err(mut state) = ask().await else { return Ok(()) };
             let died = part.is_some_and(|part| {
@@ -304,7 +312,11 @@ impl BringUp<'_> {
                     log: part.map(|part| log_tail(&part.log(self.cluster))).unwrap_or_default(),
                 });
             }
-            tokio::time::sleep(ASK_AGAIN).await;
+            if said.elapsed() > SAY_AGAIN {
+                said = Instant::now();
+                self.say(&format!("waiting for {what}: {state}"));
+            }
+            tokio::time::sleep(ASK_AGAIN + ASK_AGAIN_HOLLOW * self.cluster.spec.hollow_nodes).await;
         }
     }
 }
