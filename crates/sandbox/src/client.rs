@@ -42,10 +42,23 @@ pub(crate) async fn ready(client: &Client) -> Result<(), String> {
     let answer = tokio::time::timeout(READ_TIMEOUT, client.request_text(request)).await;
     match answer {
         Err(_) => Err("no answer".into()),
-        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Err(error)) => Err(with_causes(&error)),
         Ok(Ok(text)) if text.trim() == "ok" => Ok(()),
         Ok(Ok(text)) => Err(text),
     }
+}
+
+/// An error with what caused it: "cannot connect" alone does not say that nobody listens.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let mut text = error.to_string();
+    for cause in causes.map(ToString::to_string) {
+        // Some layers repeat the words of the one below.
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn http_get(path: &str) -> Result<http::Request<Vec<u8>>, http::Error> {
