@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 
 /// Kubernetes clusters that lend each other capacity: the part that runs inside a cluster.
 #[derive(Debug, Parser)]
-#[command(name = "liqo", version, about, disable_help_subcommand = true)]
+#[command(name = "liqo", version, disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -15,7 +15,7 @@ use clap_complete::Shell;
 
 /// Kubernetes clusters that lend each other capacity.
 #[derive(Debug, Parser)]
-#[command(name = "liqoctl", version, about, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "liqoctl", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -177,6 +177,12 @@ impl Common {
         Ok(Sandbox::open(&self.place()?)?)
     }
 
+    /// A command for the user to type, with the name that this sandbox needs.
+    fn hint(&self, command: &str) -> String {
+        let name = if self.name == "default" { String::new() } else { format!(" --name {}", self.name) };
+        format!("liqoctl sandbox {command}{name}")
+    }
+
     fn options(&self) -> Options {
         let home = self.home.clone().unwrap_or_else(|| PathBuf::from("/root"));
         let cache = self.cache_home.clone().unwrap_or_else(|| home.join(".cache"));
@@ -215,12 +221,13 @@ impl Arguments {
             Command::LoadImage { clusters_and_file } => act::load_image(&common.open()?, &clusters_and_file)?,
             Command::Cut { a, b } => {
                 common.open()?.cut(&a, &b, &relay_host()?).await?;
-                eprintln!("{a} and {b} cannot reach each other. End it: liqoctl sandbox heal");
+                eprintln!("{a} and {b} cannot reach each other. End it: {}", common.hint("heal"));
             }
             Command::Delay { a, b, delay } => {
                 common.open()?.delay(&a, &b, delay, &relay_host()?).await?;
                 eprintln!(
-                    "packets between {a} and {b} arrive {delay:?} later, each way. End it: liqoctl sandbox heal"
+                    "packets between {a} and {b} arrive {delay:?} later, each way. End it: {}",
+                    common.hint("heal")
                 );
             }
             Command::Heal => {

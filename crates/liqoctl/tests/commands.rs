@@ -92,6 +92,9 @@ fn components_stop_and_start(cli: &Cli) {
     assert_eq!(component(cli, "a", "etcd"), "paused");
     cli.ok(&["resume", "a", "etcd"]);
     assert_eq!(component(cli, "a", "etcd"), "running");
+    cli.ok(&["pause", "a", "etcd"]);
+    cli.ok(&["start", "a"]);
+    assert_eq!(component(cli, "a", "etcd"), "running", "start lets a paused component go on");
     until("ready after etcd's pause", 30, || answers(cli, "a"));
 
     cli.ok(&["kubectl", "a", "--", "create", "namespace", "kept"]);
@@ -206,7 +209,13 @@ fn node_components_stop_and_start(cli: &Cli) {
     cli.ok(&["start", "solo"]);
     cli.ok(&["start", "solo"]);
     assert_eq!((component(cli, "solo", "node-1/kubelet").as_str(), count(cli, "kubelet")), ("running", 1));
-    cli.ok(&["kill", "solo", "node"]);
+    for part in ["kubelet", "node"] {
+        cli.ok(&["pause", "solo", part]);
+        assert_eq!(component(cli, "solo", "node-1/kubelet"), "paused");
+        cli.ok(&["resume", "solo", part]);
+        assert_eq!(component(cli, "solo", "node-1/kubelet"), "running");
+    }
+    cli.ok(&["stop", "solo", "node"]);
     assert_eq!(component(cli, "solo", "node-1/containerd"), "stopped");
     let said = cli.refused(&["load-image", "solo", env!("CARGO_MANIFEST_PATH")]);
     assert!(said.contains("it is down. Start it: liqoctl sandbox start solo node-1"), "{said}");

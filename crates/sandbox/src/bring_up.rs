@@ -69,9 +69,13 @@ impl BringUp<'_> {
         Ok(())
     }
 
-    /// Starts the given parts again after they were stopped, in order, and waits for them.
+    /// Starts the given parts again after they were stopped, or lets them go on after a pause, in order, and waits.
     pub(crate) async fn again(&self, chosen: &[Part]) -> Result<()> {
         let has = |component| chosen.iter().any(|part| part.component == component);
+        let paused = self.in_state(chosen, parts::PartState::Paused);
+        if !paused.is_empty() {
+            parts::resume(self.place, self.cluster, &paused)?;
+        }
         for part in self.down(chosen, &[Component::Etcd, Component::Apiserver]) {
             self.start(part)?;
         }
@@ -95,10 +99,14 @@ impl BringUp<'_> {
         Ok(())
     }
 
-    fn down(&self, chosen: &[Part], components: &[Component]) -> Vec<Part> {
+    fn in_state(&self, chosen: &[Part], state: parts::PartState) -> Vec<Part> {
         let all = process::of(&self.place.root());
-        let stopped = |part: &Part| parts::state(&all, self.cluster, *part) == parts::PartState::Stopped;
-        chosen.iter().copied().filter(|part| components.contains(&part.component)).filter(stopped).collect()
+        chosen.iter().copied().filter(|part| parts::state(&all, self.cluster, *part) == state).collect()
+    }
+
+    fn down(&self, chosen: &[Part], components: &[Component]) -> Vec<Part> {
+        let stopped = self.in_state(chosen, parts::PartState::Stopped);
+        stopped.into_iter().filter(|part| components.contains(&part.component)).collect()
     }
 
     async fn start_when_possible(&self, part: Part) -> Result<()> {

@@ -88,6 +88,7 @@ fn check_kernel(real: bool) -> Result<()> {
     let script = format!("exec 3>&1; {{ {probe}\n}} >/dev/null");
     let output = Inside::Host
         .command(["unshare", "--net", "--", "sh", "-c", &script])
+        .env("PATH", process::SEARCH_PATH)
         .output()
         .map_err(|error| lacking("network namespaces", &error.to_string()))?;
     if !output.status.success() {

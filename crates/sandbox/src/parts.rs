@@ -93,7 +93,7 @@ fn is_program(process: &Process, part: Part) -> bool {
     process.program == part.component.program()
 }
 
-/// The process on its way to become its program, or the one that waits for it on this side of a namespace.
+/// The process on its way to become its program.
 fn is_starter(process: &Process) -> bool {
     matches!(process.program.as_str(), "setsid" | "nsenter" | "unshare")
 }

@@ -21,7 +21,7 @@ const MARK: &str = "LIQO_SANDBOX";
 /// The environment variable that says which part of it it is (`consumer/etcd`).
 const PART: &str = "LIQO_SANDBOX_PART";
 /// Programs are found here; a login shell's PATH may lack the system directories.
-const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// A killed process is gone within milliseconds; a kernel that needs longer is in trouble.
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
 /// Between two looks at `/proc`: short, because every start and stop waits for it.
@@ -113,8 +113,7 @@ pub(crate) struct Launch<'a> {
 
 impl Launch<'_> {
     fn command(&self) -> Command {
-        let mut argv = vec![OsString::from("setsid")];
-        argv.extend(self.inside.wrap(&self.argv));
+        let argv = self.detached();
         let mut command = Command::new(&argv[0]);
         // A clean environment: a proxy or a KUBECONFIG of the user must not leak into the clusters.
         command.args(&argv[1..]).env_clear().env("PATH", SEARCH_PATH).env("HOME", "/root");
@@ -124,6 +123,20 @@ impl Launch<'_> {
             .envs(self.env.iter().map(|(key, value)| (key, value)));
         command.current_dir("/").stdin(Stdio::null());
         command
+    }
+
+    /// The command in a session of its own, out of reach of the terminal.
+    fn detached(&self) -> Vec<OsString> {
+        let setsid = OsString::from("setsid");
+        if let Inside::Node(_) = self.inside {
+            // To enter a process namespace, nsenter forks, and its first half would wait here for as long as the
+            // component runs: stopped when that is paused, and holding its remains when that is killed. With a
+            // second fork inside, the component becomes a child of the node's init, and nsenter ends.
+            let inner: Vec<OsString> =
+                [setsid, "--fork".into()].into_iter().chain(self.argv.iter().cloned()).collect();
+            return self.inside.wrap(&inner);
+        }
+        std::iter::once(setsid).chain(self.inside.wrap(&self.argv)).collect()
     }
 
     fn log_file(&self) -> Result<fs::File> {
@@ -141,7 +154,11 @@ impl Launch<'_> {
     pub(crate) fn start(&self) -> Result<()> {
         let log = self.log_file()?;
         let errors = log.try_clone().at("open", &self.log)?;
-        self.command().stdout(log).stderr(errors).spawn().map_err(|error| self.failed(&error))?;
+        let mut child =
+            self.command().stdout(log).stderr(errors).spawn().map_err(|error| self.failed(&error))?;
+        if let Inside::Node(_) = self.inside {
+            child.wait().map_err(|error| self.failed(&error))?;
+        }
         Ok(())
     }
 

@@ -85,7 +85,7 @@ pub(crate) async fn up(common: &Common, arguments: &Arguments) -> Result<ExitCod
             sandbox
         }
         Up::Running(sandbox) => {
-            refuse_other_clusters(&sandbox, &spec, arguments)?;
+            refuse_other_clusters(common, &sandbox, &spec, arguments)?;
             eprintln!("sandbox {} is running already; nothing to do", place.name());
             sandbox
         }
@@ -101,15 +101,21 @@ fn clean_up(place: &Place) -> Result<ExitCode> {
     Ok(ExitCode::from(INTERRUPTED))
 }
 
-fn refuse_other_clusters(sandbox: &Sandbox, wanted: &Spec, arguments: &Arguments) -> Result<()> {
+fn refuse_other_clusters(
+    common: &Common,
+    sandbox: &Sandbox,
+    wanted: &Spec,
+    arguments: &Arguments,
+) -> Result<()> {
     let running = Spec::new(sandbox.clusters().map(|cluster| cluster.plan().spec.clone()));
     if !arguments.is_explicit() || running == *wanted {
         return Ok(());
     }
     let names: Vec<&str> = running.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     bail!(
-        "sandbox {} is running with other clusters ({}). Take it down first (liqoctl sandbox down), or start a second one with --name",
+        "sandbox {} is running with other clusters ({}). Take it down first ({}), or start a second one with --name",
         sandbox.place().name(),
-        names.join(", ")
+        names.join(", "),
+        common.hint("down")
     )
 }
