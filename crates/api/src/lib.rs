@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Each kind is a file here, with its spec, its status and its rules. The rules travel in the schema and are
-//! enforced by the API server ([`crds`] gives the definitions to install); what they need is Kubernetes 1.32 or
+//! enforced by the API server ([`crds()`] gives the definitions to install); what they need is Kubernetes 1.32 or
 //! later. Fields are plain texts, as an object may be older than a rule; [`names`] has the types to parse them into.
 //!
 //! # Where this differs from Liqo 0.4
