@@ -4,6 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod generate;
 
 #[derive(Parser)]
@@ -21,6 +22,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Measure what the project promises in numbers (use `make bench`, which builds what is measured).
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -35,8 +38,9 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    match args.chore {
+    match &args.chore {
         Chore::Generate { check: true } => generate::check(root, &generate::folders()?),
         Chore::Generate { check: false } => generate::write(root, &generate::folders()?),
+        Chore::Bench(arguments) => bench::run(root, arguments),
     }
 }
