@@ -44,7 +44,7 @@ pub(super) fn measurements(details: &Value) -> Result<Vec<Measurement>> {
         Ok::<_, anyhow::Error>(number(&answer[field], field)? / 1e6)
     };
     let memory = |what: &str, field: &str, target| {
-        let what = format!("index of {pods} pods: {what}");
+        let what = format!("index of {pods:.0} pods: {what}");
         against_kube(&what, Unit::Megabytes, target, index("trimmed", field)?, index("reflector", field)?)
     };
     let core = |variant: &str| {
@@ -53,13 +53,7 @@ pub(super) fn measurements(details: &Value) -> Result<Vec<Measurement>> {
     Ok(vec![
         memory("process", "resident_bytes", Some(INDEX_MEGABYTES))?,
         memory("process at its peak", "peak_bytes", None)?,
-        against_kube(
-            "1,000 events a second",
-            Unit::Cores,
-            Some(CORES),
-            core("trimmed")?,
-            core("reflector")?,
-        )?,
+        against_kube("1000 events a second", Unit::Cores, Some(CORES), core("trimmed")?, core("reflector")?)?,
     ])
 }
 

@@ -47,6 +47,8 @@ impl Machine {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cores, memory_mb, kernel, load_at_start, .. } = self;
+        // The rest of a kernel's name says who built it, not what it can do.
+        let kernel = kernel.split('.').take(2).collect::<Vec<_>>().join(".");
         write!(f, "{cores} cores, {} GB, Linux {kernel}, load {load_at_start} at the start", memory_mb / 1000)
     }
 }

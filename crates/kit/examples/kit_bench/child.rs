@@ -136,8 +136,15 @@ impl<T: Send + Sync> Sink<T> for Counted<T> {
     }
 }
 
+/// What to watch, and how often.
+#[derive(Clone)]
+pub(crate) struct Watches {
+    pub(crate) count: usize,
+    pub(crate) labels: String,
+}
+
 /// Runs until stdin ends.
-pub(crate) async fn run(variant: Variant, kubeconfig: &[u8], watches: usize) -> Result<(), Failure> {
+pub(crate) async fn run(variant: Variant, kubeconfig: &[u8], watches: Watches) -> Result<(), Failure> {
     let streaming = WatchConfig::default();
     let paged = WatchConfig { streaming: false, ..WatchConfig::default() };
     match variant {
@@ -148,7 +155,11 @@ pub(crate) async fn run(variant: Variant, kubeconfig: &[u8], watches: usize) -> 
     }
 }
 
-async fn kit<W: Wire + Sync>(kubeconfig: &[u8], config: WatchConfig, watches: usize) -> Result<(), Failure> {
+async fn kit<W: Wire + Sync>(
+    kubeconfig: &[u8],
+    config: WatchConfig,
+    watches: Watches,
+) -> Result<(), Failure> {
     let clusters = Clusters::new(ClientConfig::default());
     let (cluster, _) = clusters.set("bench", Credentials::kubeconfig(kubeconfig)?)?;
     // TLS, runtime and client are not the index: have them before the first measurement.
@@ -158,20 +169,20 @@ async fn kit<W: Wire + Sync>(kubeconfig: &[u8], config: WatchConfig, watches: us
     let stop = CancellationToken::new();
     let mut tasks = tokio::task::JoinSet::new();
     let mut stores = Vec::new();
-    for _ in 0..watches {
+    for _ in 0..watches.count {
         let store = Shared::new(Store::<W>::default());
         let counted = Counted { store: store.clone(), applied: Arc::clone(&applied) };
-        let watch =
-            Watch::<W>::new(cluster.clone(), Scope::all::<Pod>()).config(config.clone()).feed(counted);
+        let scope = Scope::all::<Pod>().labels(watches.labels.as_str());
+        let watch = Watch::<W>::new(cluster.clone(), scope).config(config.clone()).feed(counted);
         let status = watch.status();
         tasks.spawn(watch.run(stop.clone()));
         status.ready().await;
         stores.push(store);
     }
-    answer(before, started, &applied, || stores[0].read().len())
+    answer(before, started, &applied, || stores.iter().map(|store| store.read().len()).sum())
 }
 
-async fn reflectors(kubeconfig: &[u8], watches: usize) -> Result<(), Failure> {
+async fn reflectors(kubeconfig: &[u8], watches: Watches) -> Result<(), Failure> {
     let kubeconfig = Kubeconfig::from_yaml(std::str::from_utf8(kubeconfig)?)?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(config)?;
@@ -180,10 +191,10 @@ async fn reflectors(kubeconfig: &[u8], watches: usize) -> Result<(), Failure> {
     let applied = Arc::<AtomicU64>::default();
     let mut tasks = tokio::task::JoinSet::new();
     let mut stores = Vec::new();
-    for _ in 0..watches {
+    for _ in 0..watches.count {
         let (store, writer) = reflector::store::<Pod>();
         let counter = Arc::clone(&applied);
-        let stream = watcher(Api::all(client.clone()), watcher::Config::default())
+        let stream = watcher(Api::all(client.clone()), watcher::Config::default().labels(&watches.labels))
             .default_backoff()
             .reflect(writer)
             .applied_objects();
@@ -194,7 +205,7 @@ async fn reflectors(kubeconfig: &[u8], watches: usize) -> Result<(), Failure> {
         store.wait_until_ready().await?;
         stores.push(store);
     }
-    answer(before, started, &applied, || stores[0].len())
+    answer(before, started, &applied, || stores.iter().map(reflector::Store::len).sum())
 }
 
 /// Answers until stdin ends; the watches go on meanwhile on the runtime's threads.

@@ -5,7 +5,8 @@
 //! the same objects, for kube-rs alone. Prints one JSON document to stdout, progress to stderr.
 //!
 //! An API server on two cores does not make 1,000 changes a second. The events are real all the same: the measured
-//! process holds several watches, each of which is told every change.
+//! process holds several watches, each of which is told every change. Each watches its share of the pods (the same
+//! ones), so that all together keep as many as there are.
 //!
 //! `kit_bench [--pods 10000] [--rate 1000] [--seconds 15] [--watches 8]`; needs root, like everything that starts a
 //! sandbox.
@@ -24,7 +25,8 @@ use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use child::{Answer, Variant};
+use child::{Answer, Variant, Watches};
+use pods::{CHANGING, Changes};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -43,14 +45,21 @@ struct Arguments {
     #[arg(long, default_value_t = 15)]
     seconds: u64,
     /// Watches in the measured process; each sees every change, so fewer changes are needed for a rate of events
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = at_least_one)]
     watches: usize,
     /// Used between the bench and its children
     #[arg(long, hide = true, requires = "kubeconfig")]
     watch: Option<Variant>,
     /// Used between the bench and its children
+    #[arg(long, hide = true, default_value = "")]
+    labels: String,
+    /// Used between the bench and its children
     #[arg(long, hide = true)]
     kubeconfig: Option<PathBuf>,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected a number of at least 1".into())
 }
 
 fn main() -> Result<(), Failure> {
@@ -58,7 +67,8 @@ fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match (&arguments.watch, &arguments.kubeconfig) {
         (Some(variant), Some(kubeconfig)) => {
-            runtime.block_on(child::run(*variant, &std::fs::read(kubeconfig)?, arguments.watches))
+            let watches = Watches { count: arguments.watches, labels: arguments.labels.clone() };
+            runtime.block_on(child::run(*variant, &std::fs::read(kubeconfig)?, watches))
         }
         _ => runtime.block_on(bench(&arguments)),
     }
@@ -69,11 +79,11 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
     let cluster = sandbox.cluster("bench");
     let limits = ClientConfig { max_requests: 90, ..ClientConfig::default() };
     let client = client(&cluster.config().await, &limits)?;
-    let bytes = pods::fill(&client, arguments.pods).await?;
+    let bytes = pods::fill(&client, arguments.pods, arguments.watches).await?;
     let kubeconfig = cluster.kubeconfig();
     let mut index = Vec::new();
     for variant in [Variant::Trimmed, Variant::TrimmedPaged, Variant::Full, Variant::Reflector] {
-        let mut watcher = Watcher::start(variant, 1, &kubeconfig)?;
+        let mut watcher = Watcher::start(variant, &Watches { count: 1, labels: String::new() }, &kubeconfig)?;
         let answer = watcher.ask()?;
         watcher.end()?;
         eprintln!("  index, {variant:?}: {:.1} MB", answer.now.resident_bytes as f64 / 1e6);
@@ -83,7 +93,7 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
         index.push(json!({"variant": variant, "answer": answer}));
     }
     let mut events = Vec::new();
-    for variant in [Variant::Trimmed, Variant::Full, Variant::Reflector] {
+    for variant in [Variant::Trimmed, Variant::Reflector] {
         let result = measure_events(&client, arguments, variant, &kubeconfig).await?;
         eprintln!("  events, {variant:?}: {result}");
         events.push(result);
@@ -102,12 +112,18 @@ async fn measure_events(
     variant: Variant,
     kubeconfig: &Path,
 ) -> Result<Value, Failure> {
-    let mut watcher = Watcher::start(variant, arguments.watches, kubeconfig)?;
+    let watches = Watches { count: arguments.watches, labels: CHANGING.into() };
+    let mut watcher = Watcher::start(variant, &watches, kubeconfig)?;
     let before = watcher.ask()?;
     let started = Instant::now();
-    let rate = (arguments.rate / arguments.watches.max(1)).max(1);
-    let lasting = Duration::from_secs(arguments.seconds);
-    let changes = pods::change(client, arguments.pods, rate, lasting).await?;
+    let changes = Changes {
+        pods: arguments.pods,
+        share: arguments.watches,
+        rate: (arguments.rate / arguments.watches).max(1),
+        lasting: Duration::from_secs(arguments.seconds),
+        mark: &format!("{variant:?}"),
+    };
+    let changes = changes.make(client).await?;
     let expected = changes * arguments.watches as u64;
     let after = wait_for(&mut watcher, before.applied + expected).await?;
     let seconds = started.elapsed().as_secs_f64();
@@ -118,6 +134,7 @@ async fn measure_events(
         "variant": variant,
         "changes": changes,
         "watches": arguments.watches,
+        "pods": after.pods,
         "seen": seen,
         "seconds": seconds,
         "events_per_second": (seen / seconds).round(),
@@ -150,10 +167,11 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn start(variant: Variant, watches: usize, kubeconfig: &Path) -> Result<Self, Failure> {
+    fn start(variant: Variant, watches: &Watches, kubeconfig: &Path) -> Result<Self, Failure> {
         let variant = serde_json::to_value(variant)?;
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["--watch", variant.as_str().unwrap_or_default(), "--watches", &watches.to_string()])
+            .args(["--watch", variant.as_str().unwrap_or_default(), "--labels", &watches.labels])
+            .args(["--watches", &watches.count.to_string()])
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stdin(Stdio::piped())

@@ -15,8 +15,12 @@ use crate::Failure;
 /// Requests under way at once; more make a small API server slower, not faster.
 const AT_ONCE: usize = 64;
 
-/// Creates the pods; returns the size of the biggest as the server sends it.
-pub(crate) async fn fill(client: &Client, count: usize) -> Result<usize, Failure> {
+/// The pods that are changed.
+pub(crate) const CHANGING: &str = "changing=yes";
+
+/// Creates the pods, every `share`th of them one that will change; returns the size of the biggest as the server sends
+/// it.
+pub(crate) async fn fill(client: &Client, count: usize, share: usize) -> Result<usize, Failure> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
     let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
     // Without a controller manager nobody else makes it, and no pod is admitted without it.
@@ -27,7 +31,9 @@ pub(crate) async fn fill(client: &Client, count: usize) -> Result<usize, Failure
         .map(|number| {
             let (pods, params, done) = (&pods, &params, &done);
             async move {
-                let pod = pods.create(params, &serde_json::from_value(pod(number))?).await?;
+                let pod = pods
+                    .create(params, &serde_json::from_value(pod(number, number.is_multiple_of(share)))?)
+                    .await?;
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                 if done.is_multiple_of(1000) {
                     eprintln!("  {done} of {count} pods created");
@@ -41,7 +47,7 @@ pub(crate) async fn fill(client: &Client, count: usize) -> Result<usize, Failure
 }
 
 /// A pod of ordinary size: two containers with environment, probes and volumes.
-fn pod(number: usize) -> Value {
+fn pod(number: usize, changing: bool) -> Value {
     let container = |name: &str| {
         let env: Vec<_> = (0..20)
             .map(|n| json!({"name": format!("SETTING_{n}"), "value": format!("value-of-{n}")}))
@@ -59,7 +65,7 @@ fn pod(number: usize) -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": format!("pod-{number:05}"),
-            "labels": {"app": format!("app-{}", number % 50), "tier": "backend", "pod-template-hash": "5d4f8c7b9"},
+            "labels": {"app": format!("app-{}", number % 50), "tier": "backend", "changing": if changing { "yes" } else { "no" }},
             "annotations": {"example.com/config-hash": "0123456789abcdef0123456789abcdef"},
         },
         "spec": {
@@ -71,32 +77,42 @@ fn pod(number: usize) -> Value {
     })
 }
 
-/// Changes pods at the wanted rate, or as fast as the server can; returns how many changes were made.
-pub(crate) async fn change(
-    client: &Client,
-    pods: usize,
-    rate: usize,
-    lasting: Duration,
-) -> Result<u64, Failure> {
-    let api: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let deadline = Instant::now() + lasting;
-    let mut ticks = tokio::time::interval(Duration::from_secs(1) / u32::try_from(rate)?);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
-    let pace = futures::stream::unfold((ticks, 0), |(mut ticks, number)| async move {
-        ticks.tick().await;
-        Some((number, (ticks, number + 1)))
-    });
-    let params = PatchParams::default();
-    let made = pace
-        .take_while(|_| std::future::ready(Instant::now() < deadline))
-        .map(|number: usize| {
-            let (api, params) = (&api, &params);
-            let name = format!("pod-{:05}", number % pods);
-            let patch = json!({"metadata": {"labels": {"changed": format!("{number}-{rate}")}}});
-            async move { api.patch_metadata(&name, params, &Patch::Merge(&patch)).await }
-        })
-        .buffer_unordered(AT_ONCE)
-        .try_fold(0, |made, _| async move { Ok(made + 1) })
-        .await?;
-    Ok(made)
+/// Which changes to make.
+pub(crate) struct Changes<'a> {
+    /// All pods.
+    pub(crate) pods: usize,
+    /// Every so manyth of them is one that changes.
+    pub(crate) share: usize,
+    /// Changes a second.
+    pub(crate) rate: usize,
+    pub(crate) lasting: Duration,
+    /// Something new, or the server would see that nothing changes and tell nobody.
+    pub(crate) mark: &'a str,
+}
+
+impl Changes<'_> {
+    /// Changes pods at the wanted rate, or as fast as the server can; returns how many changes were made.
+    pub(crate) async fn make(&self, client: &Client) -> Result<u64, Failure> {
+        let api: Api<Pod> = Api::namespaced(client.clone(), "default");
+        let deadline = Instant::now() + self.lasting;
+        let mut ticks = tokio::time::interval(Duration::from_secs(1) / u32::try_from(self.rate)?);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
+        let pace = futures::stream::unfold((ticks, 0), |(mut ticks, number)| async move {
+            ticks.tick().await;
+            Some((number, (ticks, number + 1)))
+        });
+        let params = PatchParams::default();
+        let made = pace
+            .take_while(|_| std::future::ready(Instant::now() < deadline))
+            .map(|number: usize| {
+                let (api, params) = (&api, &params);
+                let name = format!("pod-{:05}", number * self.share % self.pods);
+                let patch = json!({"metadata": {"labels": {"changed": format!("{number}-{}", self.mark)}}});
+                async move { api.patch_metadata(&name, params, &Patch::Merge(&patch)).await }
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_fold(0, |made, _| async move { Ok(made + 1) })
+            .await?;
+        Ok(made)
+    }
 }

@@ -87,10 +87,10 @@ impl<W: Wire, T> Driver<W, T> {
     async fn list_pages(&mut self) -> Result<String, Failure> {
         let client = self.source.client();
         self.tracker.begin_list();
-        let mut token = None;
+        let (mut token, mut body) = (None, Vec::new());
+        let (page_size, timeout) = (self.config.page_size, self.config.request_timeout);
         loop {
-            let timeout = self.config.request_timeout;
-            let body = fetch::read_page(&client, &self.scope, self.config.page_size, token, timeout).await?;
+            fetch::read_page(&client, &self.scope, page_size, token, timeout, &mut body).await?;
             self.healthy();
             let page = self.tracker.page(&body).map_err(Failure::Garbage)?;
             token = page.continue_token.filter(|token| !token.is_empty());

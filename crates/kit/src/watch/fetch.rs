@@ -105,14 +105,19 @@ pub(super) async fn open_watch(
     open(client, request, timeout).await
 }
 
-/// Reads one page of a list.
+/// Reads one page of a list into `body`, which is emptied before.
+///
+/// One buffer serves all pages: a new one for each would be freed between the objects that are kept, and leave holes of
+/// its size in the heap.
 pub(super) async fn read_page(
     client: &kube::Client,
     scope: &Scope,
     page_size: u32,
     continue_token: Option<String>,
     timeout: Duration,
-) -> Result<Vec<u8>, Failure> {
+    body: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    body.clear();
     let params = ListParams {
         label_selector: scope.labels.clone(),
         field_selector: scope.fields.clone(),
@@ -123,11 +128,10 @@ pub(super) async fn read_page(
     let request = Request::new(scope.path.as_str());
     let request = if scope.metadata_only { request.list_metadata(&params) } else { request.list(&params) };
     let mut reader = open(client, request, timeout).await?;
-    let mut body = Vec::new();
     loop {
         let chunk = next_chunk(&mut reader, timeout).await?;
         if chunk.is_empty() {
-            return Ok(body);
+            return Ok(());
         }
         if body.len() + chunk.len() > LONGEST_PAGE {
             return Err(Failure::TooLong(LONGEST_PAGE));
