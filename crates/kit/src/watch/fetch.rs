@@ -107,8 +107,7 @@ pub(super) async fn open_watch(
 
 /// Reads one page of a list into `body`, which is emptied before.
 ///
-/// One buffer serves all pages: a new one for each would be freed between the objects that are kept, and leave holes of
-/// its size in the heap.
+/// One buffer serves all pages, so that megabytes are not allocated and freed again between objects that stay.
 pub(super) async fn read_page(
     client: &kube::Client,
     scope: &Scope,
