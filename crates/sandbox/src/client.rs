@@ -42,9 +42,22 @@ pub(crate) async fn ready(client: &Client) -> Result<(), String> {
     let answer = tokio::time::timeout(READ_TIMEOUT, client.request_text(request)).await;
     match answer {
         Err(_) => Err("no answer".into()),
-        Ok(Err(error)) => Err(with_causes(&error)),
+        Ok(Err(error)) => Err(what_fails(&with_causes(&error))),
         Ok(Ok(text)) if text.trim() == "ok" => Ok(()),
-        Ok(Ok(text)) => Err(text),
+        Ok(Ok(text)) => Err(what_fails(&text)),
+    }
+}
+
+/// An API server that is not ready lists dozens of checks; these are the ones that fail.
+fn what_fails(answer: &str) -> String {
+    let failing: Vec<&str> = answer
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("[-]"))
+        .map(|line| line.split(" failed").next().unwrap_or(line))
+        .collect();
+    match failing.as_slice() {
+        [] => answer.lines().next().unwrap_or("no answer").to_owned(),
+        some => format!("not ready yet: {}", some.join(", ")),
     }
 }
 
@@ -99,3 +112,6 @@ async fn etcd(cluster: &ClusterPlan) -> Result<Client> {
         .map_err(|error| failed(cluster, &error))?;
     Client::try_from(config).map_err(|error| failed(cluster, &error))
 }
+
+#[cfg(test)]
+mod tests;
