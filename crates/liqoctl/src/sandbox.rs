@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use liqo_sandbox::{Options, Place, RelayHost, Sandbox, Sources};
+use liqo_sandbox::{Options, Owner, Place, RelayHost, Sandbox, Sources};
 
 use crate::duration::parse_delay;
 use crate::output::Format;
@@ -49,6 +49,9 @@ struct Common {
     /// Directory with ready-made Kubernetes programs; used where their version fits
     #[arg(long, global = true, env = "KUBEBUILDER_ASSETS", value_name = "DIR", hide = true)]
     kubebuilder_assets: Option<PathBuf>,
+    /// Number of the process that the sandbox belongs to: once it is gone, `down --abandoned` removes the sandbox
+    #[arg(long, global = true, env = "LIQO_SANDBOX_OWNER", value_name = "PID", hide = true)]
+    owner: Option<u32>,
     #[arg(long, env = "XDG_CACHE_HOME", hide = true)]
     cache_home: Option<PathBuf>,
     #[arg(long, env = "HOME", hide = true)]
@@ -66,6 +69,9 @@ enum Command {
         /// Every sandbox below the state directory
         #[arg(long)]
         all: bool,
+        /// Every sandbox below the state directory that belonged to a process (--owner) which is gone
+        #[arg(long, conflicts_with = "all")]
+        abandoned: bool,
     },
     /// Show clusters and components
     Status {
@@ -188,7 +194,10 @@ impl Common {
         let cache = self.cache_home.clone().unwrap_or_else(|| home.join(".cache"));
         let cache = self.tools_dir.clone().unwrap_or_else(|| cache.join("liqo-rs"));
         let path = self.search_path.iter().flat_map(std::env::split_paths).collect();
-        Options { sources: Sources { cache, assets: self.kubebuilder_assets.clone(), path }, owner: None }
+        Options {
+            sources: Sources { cache, assets: self.kubebuilder_assets.clone(), path },
+            owner: self.owner.map(Owner::of),
+        }
     }
 }
 
@@ -202,7 +211,7 @@ impl Arguments {
         let common = &self.common;
         match self.command {
             Command::Up(arguments) => return up::up(common, &arguments).await,
-            Command::Down { all } => act::down(common, all)?,
+            Command::Down { all, abandoned } => act::down(common, all, abandoned)?,
             Command::Status { output } => return show::status(&common.open()?, output).await,
             Command::Kubeconfig { cluster } => show::kubeconfig(&common.open()?, cluster.as_deref())?,
             Command::Kubectl { cluster, arguments } => {

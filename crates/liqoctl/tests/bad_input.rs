@@ -57,8 +57,7 @@ fn on_broken_machine(cli: &Cli, script: &str, arguments: &str) -> String {
     let script = format!("set -e; {script}; exec {} sandbox {arguments}", env!("CARGO_BIN_EXE_liqoctl"));
     let output = Command::new("unshare")
         .args(["--mount", "--", "sh", "-c", &script])
-        .env("LIQO_SANDBOX_NAME", &cli.name)
-        .env("LIQO_SANDBOX_STATE_DIR", &cli.base)
+        .envs(cli.environment())
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", all_text(&output));
@@ -71,13 +70,13 @@ fn a_machine_that_lacks_something_is_told_what() {
     let before = machine();
     let empty = std::env::temp_dir().join(format!("{}-empty", cli.name));
     std::fs::write(&empty, "").unwrap();
-    let hide = |path: &str| format!("mount --bind {} {path}", empty.display());
+    let hide = |path: &str| format!("mount -n --bind {} {path}", empty.display());
     let runc = String::from_utf8(Command::new("sh").args(["-c", "command -v runc"]).output().unwrap().stdout)
         .unwrap();
     for (script, arguments, expected) in [
         (hide(runc.trim()), "up", "missing: runc. Install with: apt-get install runc"),
         (hide("/proc/filesystems"), "up", "overlayfs"),
-        ("mount -t tmpfs -o size=20m tmpfs /mnt".into(), "up --state-dir /mnt", "not enough disk"),
+        ("mount -n -t tmpfs -o size=20m tmpfs /mnt".into(), "up --state-dir /mnt", "not enough disk"),
         ("true".into(), "up --tools-dir /nonexistent", "Build them once with: make tools"),
     ] {
         let said = on_broken_machine(&cli, &script, arguments);

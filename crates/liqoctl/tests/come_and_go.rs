@@ -93,3 +93,19 @@ fn two_sandboxes_with_the_same_cluster_names_do_not_disturb_each_other() {
     two.ok(&["down"]);
     two.assert_no_traces();
 }
+
+#[test]
+fn a_sandbox_whose_owner_is_gone_is_debris_and_others_are_not() {
+    let (orphan, owned) = (Cli::new("orphan"), Cli::new("owned"));
+    let mut owner = std::process::Command::new("sleep").arg("300").spawn().unwrap();
+    let up = ["up", "--clusters", "one", "--nodes", "0"];
+    assert!(
+        orphan.command(&up).env("LIQO_SANDBOX_OWNER", owner.id().to_string()).status().unwrap().success()
+    );
+    owned.ok(&up);
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    owned.ok(&["down", "--abandoned"]);
+    orphan.assert_no_traces();
+    owned.ok(&["status"]);
+}

@@ -120,6 +120,8 @@ fn controller_manager(cluster: &ClusterPlan) -> Vec<String> {
         "--allocate-node-cidrs=true".into(),
         format!("--cluster-cidr={}", cluster.spec.pod_cidr),
         format!("--node-cidr-mask-size={}", cluster.spec.node_prefix()),
+        // Its default is a directory of the whole machine, which it would make and leave.
+        flag("--flex-volume-plugin-dir", &cluster.dir.join("volume-plugins")),
         format!("--service-cluster-ip-range={}", cluster.spec.service_cidr),
         "--profiling=false".into(),
     ]

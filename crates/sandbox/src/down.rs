@@ -73,6 +73,7 @@ fn kill_processes(root: &Path) -> Result<()> {
     // Twice is usual (children of what was killed first); more means that something keeps starting processes.
     const ROUNDS: usize = 10;
     let mut networks: Vec<PathBuf> = Vec::new();
+    let mut killed: Vec<i32> = Vec::new();
     for _ in 0..ROUNDS {
         let marked: Vec<i32> = process::of(root).iter().map(|process| process.pid).collect();
         let own = process::namespace(std::process::id().try_into().unwrap_or(1), "net");
@@ -81,9 +82,11 @@ fn kill_processes(root: &Path) -> Result<()> {
         let mut all = process::inside_namespaces("net", &networks);
         all.extend(&marked);
         if all.is_empty() {
+            process::wait_reaped(&killed);
             return Ok(());
         }
         process::kill_all(&all)?;
+        killed.extend(all);
     }
     Err(SandboxError::Command {
         what: "ending the sandbox's processes".into(),
@@ -133,15 +136,11 @@ pub fn list(base: &Path) -> Vec<String> {
     names
 }
 
-/// Removes sandboxes of tests whose process is gone.
-pub(crate) fn sweep(base: &Path) {
-    for name in list(base) {
-        let Ok(place) = Place::new(base, &name) else { continue };
-        let abandoned =
-            State::read(&place).and_then(|state| state.owner).is_some_and(|owner| !owner.is_alive());
-        if abandoned {
-            // Another test may be sweeping the same debris at this moment.
-            let _ = down(&place);
-        }
-    }
+/// Names of the sandboxes below `base` that belonged to a process which is gone.
+pub fn abandoned(base: &Path) -> Vec<String> {
+    let is_abandoned = |name: &String| {
+        let state = Place::new(base, name).ok().and_then(|place| State::read(&place));
+        state.and_then(|state| state.owner).is_some_and(|owner| !owner.is_alive())
+    };
+    list(base).into_iter().filter(is_abandoned).collect()
 }

@@ -47,7 +47,7 @@ pub use binaries::{Binaries, KUBERNETES_VERSION, Sources};
 pub use bring_up::Progress;
 pub use cluster::Cluster;
 pub use component::{Component, Part};
-pub use down::{Removed, down, list};
+pub use down::{Removed, abandoned, down, list};
 pub use error::SandboxError;
 pub use faults::RelayHost;
 pub use parts::PartState;

@@ -75,31 +75,32 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).at("write", path)
 }
 
+/// `-n`: mount would otherwise keep notes in a directory of this machine.
 fn init_script(place: &Place, machine: &MachinePlan, hidden: &[PathBuf]) -> String {
     let node = machine.dir.display();
     let mut script = String::from(
-        "set -e\nmount --make-rprivate /\numount -R /run/netns 2>/dev/null || true\nmount -t tmpfs tmpfs /mnt\n",
+        "set -e\nmount -n --make-rprivate /\numount -n -R /run/netns 2>/dev/null || true\nmount -n -t tmpfs tmpfs /mnt\n",
     );
     // What the tmpfs below would hide is held in /mnt until it can be put back.
     for (number, dir) in hidden.iter().enumerate() {
-        script += &format!("mkdir /mnt/{number}\nmount --bind '{}' /mnt/{number}\n", dir.display());
+        script += &format!("mkdir /mnt/{number}\nmount -n --bind '{}' /mnt/{number}\n", dir.display());
     }
-    script += "mount -t tmpfs -o mode=755 tmpfs /run\nmkdir -p /run/containerd /run/netns /run/lock\n\
-               mount -t tmpfs -o mode=755 tmpfs /var/lib\n";
+    script += "mount -n -t tmpfs -o mode=755 tmpfs /run\nmkdir -p /run/containerd /run/netns /run/lock\n\
+               mount -n -t tmpfs -o mode=755 tmpfs /var/lib\n";
     for (number, dir) in hidden.iter().enumerate() {
         let dir = dir.display();
-        script += &format!("mkdir -p '{dir}'\nmount --bind /mnt/{number} '{dir}'\n");
+        script += &format!("mkdir -p '{dir}'\nmount -n --bind /mnt/{number} '{dir}'\n");
     }
-    script += "umount -l /mnt\n";
+    script += "umount -n -l /mnt\n";
     for dir in ["kubelet", "containerd", "cni"] {
-        script += &format!("mkdir -p /var/lib/{dir}\nmount --bind '{node}/{dir}' /var/lib/{dir}\n");
+        script += &format!("mkdir -p /var/lib/{dir}\nmount -n --bind '{node}/{dir}' /var/lib/{dir}\n");
     }
-    script += &format!("mount --bind '{node}/log' /var/log\n");
+    script += &format!("mount -n --bind '{node}/log' /var/log\n");
     for (name, _) in PROTECTED_SYSCTLS {
-        script += &format!("mount --bind '{node}/sysctl/{}' /proc/sys/{name}\n", name.replace('/', "-"));
+        script += &format!("mount -n --bind '{node}/sysctl/{}' /proc/sys/{name}\n", name.replace('/', "-"));
     }
     script += &format!(
-        "echo {} > /proc/sys/kernel/hostname\nmount --make-rshared /\necho ready\n",
+        "echo {} > /proc/sys/kernel/hostname\nmount -n --make-rshared /\necho ready\n",
         machine.node_name
     );
     script + &format!("exec '{}' > /dev/null\n", place.bin().join("pause").display())
@@ -179,6 +180,8 @@ localStorageCapacityIsolation: true
 serializeImagePulls: false
 # The disk is shared with everything else on the machine; a sandbox must not evict pods because of others.
 evictionHard: {{memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}}
+# Its default is a directory of the whole machine, which the kubelet would make and leave.
+volumePluginDir: /var/lib/kubelet/volume-plugins
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 # The kubelet would otherwise wait this long before it tells the API server that the network is there.

@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
 use crate::error::{FileContext, Result, SandboxError};
@@ -24,6 +25,8 @@ const PART: &str = "LIQO_SANDBOX_PART";
 pub(crate) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// A killed process is gone within milliseconds; a kernel that needs longer is in trouble.
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
+/// How long `down` waits for the system's init to bury what it inherited.
+const REAP_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at `/proc`: short, because every start and stop waits for it.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -291,6 +294,23 @@ pub(crate) fn wait_gone(pids: &[i32], deadline: Duration) -> Result<(), Vec<i32>
             return Err(left);
         }
         std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Waits until nothing is to be seen of ended processes: until whoever inherited them has taken note.
+///
+/// A lazy init may need seconds for that. It is no error if it never does: nothing of them is left but a number.
+pub(crate) fn wait_reaped(pids: &[i32]) {
+    let give_up = tokio::time::Instant::now() + REAP_PATIENCE;
+    for pid in pids {
+        loop {
+            // Ours to bury, if this process started it; any other is refused and vanishes without us.
+            let _ = waitpid(Pid::from_raw(*pid), Some(WaitPidFlag::WNOHANG));
+            if !Path::new(&format!("/proc/{pid}")).exists() || tokio::time::Instant::now() > give_up {
+                break;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 }
 

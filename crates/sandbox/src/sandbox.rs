@@ -61,10 +61,12 @@ impl Sandbox {
         let _lock = if debris { Lock::of(place)? } else { _lock };
         match Self::start(place, spec, &binaries, options, progress).await {
             Ok(sandbox) => Ok(Up::Started(sandbox)),
-            Err(error) => {
-                down::remove(place)?;
-                Err(error)
-            }
+            Err(error) => match down::remove(place) {
+                Ok(()) => Err(error),
+                Err(more) => Err(SandboxError::Host(format!(
+                    "{error}\nand what was started could not be removed: {more}"
+                ))),
+            },
         }
     }
 

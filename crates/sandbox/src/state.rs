@@ -65,7 +65,11 @@ pub struct Owner {
 impl Owner {
     /// This process.
     pub fn me() -> Self {
-        let pid = std::process::id();
+        Self::of(std::process::id())
+    }
+
+    /// The process with this number; one that is gone already leaves its sandbox abandoned from the start.
+    pub fn of(pid: u32) -> Self {
         Self { pid, started: start_time(pid).unwrap_or_default() }
     }
 

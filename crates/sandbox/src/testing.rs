@@ -38,7 +38,10 @@ impl TestSandbox {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let base = Path::new(BASE);
-        down::sweep(base);
+        for debris in down::abandoned(base) {
+            // Another test may be removing the same at this moment.
+            let _ = Place::new(base, &debris).map(|place| down::down(&place));
+        }
         let place = known(Place::new(base, &name));
         let guard = Guard(place.clone());
         let options = Options { sources: sources(), owner: Some(Owner::me()) };

@@ -35,8 +35,12 @@ pub(crate) async fn on(sandbox: &Sandbox, target: &Target, act: Act) -> Result<(
     Ok(())
 }
 
-pub(crate) fn down(common: &Common, all: bool) -> Result<()> {
-    let names = if all { liqo_sandbox::list(&common.state_dir) } else { vec![common.name.clone()] };
+pub(crate) fn down(common: &Common, all: bool, abandoned: bool) -> Result<()> {
+    let names = match (all, abandoned) {
+        (true, _) => liqo_sandbox::list(&common.state_dir),
+        (_, true) => liqo_sandbox::abandoned(&common.state_dir),
+        _ => vec![common.name.clone()],
+    };
     if names.is_empty() {
         eprintln!("no sandbox in {}; nothing to remove", common.state_dir.display());
     }

@@ -22,10 +22,19 @@ impl Cli {
         Self { name: format!("cli-{test}-{}", std::process::id()), base: BASE.into() }
     }
 
+    /// Name and place of this sandbox, and the process without which it is debris.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        [
+            ("LIQO_SANDBOX_NAME", self.name.clone()),
+            ("LIQO_SANDBOX_STATE_DIR", self.base.display().to_string()),
+            ("LIQO_SANDBOX_OWNER", std::process::id().to_string()),
+        ]
+    }
+
     /// The command with this sandbox's name and place.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_liqoctl"));
-        command.env("LIQO_SANDBOX_NAME", &self.name).env("LIQO_SANDBOX_STATE_DIR", &self.base);
+        command.envs(self.environment());
         command.arg("sandbox").args(arguments).stdin(Stdio::null());
         command
     }
