@@ -69,7 +69,7 @@ enum Command {
         /// Every sandbox below the state directory
         #[arg(long)]
         all: bool,
-        /// Every sandbox below the state directory that belonged to a process (--owner) which is gone
+        /// Every sandbox below the state directory that belonged to a process (LIQO_SANDBOX_OWNER) which is gone
         #[arg(long, conflicts_with = "all")]
         abandoned: bool,
     },

@@ -71,3 +71,12 @@ fn versions_are_recognised() {
     assert!(version_fits("kubectl", "Client Version: v1.34.1\nKustomize Version: v5.7.1"));
     assert!(!version_fits("kubectl", "Client Version: v1.30.1"));
 }
+
+#[test]
+fn what_is_looked_for_is_what_make_tools_builds() {
+    let install = include_str!("../../../../tools/install");
+    assert!(
+        install.contains(&format!("\nKUBERNETES_VERSION={KUBERNETES_VERSION}\n")),
+        "tools/install builds another version"
+    );
+}
