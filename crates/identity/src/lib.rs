@@ -1,0 +1,1 @@
+//! The room in which a cluster gets its identity and tells about itself.

@@ -1,0 +1,1 @@
+//! Putting liqo into a cluster, and taking it out again.
