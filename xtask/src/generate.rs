@@ -22,7 +22,7 @@ pub(crate) struct Folder {
 
 /// Everything that is generated.
 pub(crate) fn folders() -> anyhow::Result<Vec<Folder>> {
-    Ok(vec![crds::folder()?])
+    Ok(crds::folders()?.into_iter().collect())
 }
 
 /// Makes the repository's files equal to what the code makes.

@@ -6,16 +6,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 
 use crate::{
-    ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer, ResourceRequest,
-    SearchDomain, ShadowPod, TunnelEndpoint,
+    ClusterConfig, ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer,
+    ResourceRequest, SearchDomain, ShadowPod, TunnelEndpoint, labels,
 };
-
-/// Label on everything that belongs to an installation.
-const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "liqo");
 
 /// The definitions of all kinds, ready to be applied; in the order of their names.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
+        ClusterConfig::crd(),
         ForeignCluster::crd(),
         NamespaceMap::crd(),
         NamespaceOffloading::crd(),
@@ -32,7 +30,10 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 }
 
 fn finish(crd: &mut CustomResourceDefinition) {
-    crd.metadata.labels.get_or_insert_default().insert(PART_OF.0.to_owned(), PART_OF.1.to_owned());
+    crd.metadata
+        .labels
+        .get_or_insert_default()
+        .insert(labels::PART_OF.to_owned(), labels::PART_OF_LIQO.to_owned());
     for version in &mut crd.spec.versions {
         let schema = version.schema.as_mut().and_then(|validation| validation.open_api_v3_schema.as_mut());
         schema.into_iter().for_each(tidy);

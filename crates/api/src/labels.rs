@@ -99,6 +99,13 @@ pub const PROVIDER: &str = "liqo.io/provider";
 /// Cluster label: where the cluster is.
 pub const REGION: &str = "topology.kubernetes.io/region";
 
+/// On everything that belongs to an installation, with the value [`PART_OF_LIQO`]: one of the labels that Kubernetes
+/// recommends.
+pub const PART_OF: &str = "app.kubernetes.io/part-of";
+
+/// Value of [`PART_OF`].
+pub const PART_OF_LIQO: &str = "liqo-rs";
+
 /// Value of the labels that only say "yes".
 pub const TRUE: &str = "true";
 

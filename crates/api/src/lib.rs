@@ -20,6 +20,8 @@
 //!                          TunnelEndpoint ═══ tunnel ═══ TunnelEndpoint
 //! ```
 //!
+//! Besides, each cluster has one ClusterConfig, in which it tells about itself: its identity, working mode, version.
+//!
 //! Each kind is a file here, with its spec, its status and its rules. The rules travel in the schema and are
 //! enforced by the API server ([`crds()`] gives the definitions to install); what they need is Kubernetes 1.32 or
 //! later. Fields are plain texts, as an object may be older than a rule; [`names`] has the types to parse them into.
@@ -42,6 +44,7 @@
 #![expect(clippy::duplicated_attributes, reason = "two printer columns of the same type are no mistake")]
 
 pub mod annotations;
+pub mod cluster_config;
 pub mod conditions;
 mod crds;
 pub mod finalizers;
@@ -59,6 +62,7 @@ pub mod search_domain;
 pub mod shadow_pod;
 pub mod tunnel_endpoint;
 
+pub use cluster_config::{ClusterConfig, ClusterConfigSpec, ClusterConfigStatus, WorkingMode};
 pub use crds::crds;
 pub use foreign_cluster::{DiscoveryType, ForeignCluster, ForeignClusterSpec, ForeignClusterStatus};
 pub use identity::ClusterIdentity;

@@ -14,8 +14,9 @@ pub(crate) mod rules;
 pub(crate) mod selector;
 
 use limits::{
-    MAX_CONDITION_MESSAGE, MAX_CONDITION_REASON, MAX_CONDITION_TYPE, MAX_CONDITIONS, MAX_LABEL,
-    MAX_NAMESPACES, MAX_SUBDOMAIN, MAX_TIME, MAX_TTL_SECONDS,
+    FINGERPRINT, MAX_CAPABILITIES, MAX_CONDITION_MESSAGE, MAX_CONDITION_REASON, MAX_CONDITION_TYPE,
+    MAX_CONDITIONS, MAX_LABEL, MAX_NAMESPACES, MAX_PUBLIC_KEY, MAX_SUBDOMAIN, MAX_TIME, MAX_TTL_SECONDS,
+    MAX_VERSION,
 };
 
 const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -71,6 +72,37 @@ pub(crate) fn object_name(_: &mut SchemaGenerator) -> Schema {
     let message = "an object's name consists of at most 253 lower-case letters, digits, '-' and '.', and each of its \
                    parts begins and ends with a letter or digit";
     text(MAX_SUBDOMAIN, [rule(format!("self.matches('^{DNS_LABEL}([.]{DNS_LABEL})*$')"), message)])
+}
+
+/// A public key.
+pub(crate) fn public_key(_: &mut SchemaGenerator) -> Schema {
+    let rule =
+        rule("self.startsWith('-----BEGIN PUBLIC KEY-----')", "a public key is PEM of the type PUBLIC KEY");
+    text(MAX_PUBLIC_KEY, [rule])
+}
+
+/// The SHA-256 by which people compare keys.
+pub(crate) fn fingerprint(_: &mut SchemaGenerator) -> Schema {
+    let rule = rule(
+        format!("self.matches('^[0-9a-f]{{{FINGERPRINT}}}$')"),
+        "a fingerprint is a SHA-256 in 64 lower-case hex digits",
+    );
+    text(FINGERPRINT, [rule])
+}
+
+/// The version of a program.
+pub(crate) fn version(_: &mut SchemaGenerator) -> Schema {
+    text(MAX_VERSION, [])
+}
+
+/// Things that a version of the program can do, each once.
+pub(crate) fn capabilities(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_CAPABILITIES,
+        "x-kubernetes-list-type": "set",
+        "items": { "type": "string", "maxLength": MAX_LABEL },
+    })
 }
 
 /// A DNS domain to search.

@@ -83,6 +83,20 @@ struct Shown {
 
 const SHOWN: &[Shown] = &[
     Shown {
+        plural: "clusterconfigs",
+        short: "lcc",
+        columns: &[
+            ("CLUSTER NAME", "provider"),
+            ("MODE", "Autonomous"),
+            ("VERSION", "0.1.0"),
+            ("READY", "True"),
+        ],
+        wide: &[("CLUSTER ID", "32f0b45b-5c06-4cc4-84b6-03a323ffc93d")],
+        status: r#"{"clusterIdentity": {"clusterID": "32f0b45b-5c06-4cc4-84b6-03a323ffc93d", "clusterName": "provider"},
+            "workingMode": "Autonomous", "version": "0.1.0", "conditions": [{"type": "Ready", "status": "True",
+            "reason": "Operating", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}]}"#,
+    },
+    Shown {
         plural: "foreignclusters",
         short: "fc",
         columns: &[

@@ -21,8 +21,8 @@ use kube::{
     },
 };
 use liqo_api::{
-    ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer, ResourceRequest,
-    SearchDomain, ShadowPod, TunnelEndpoint,
+    ClusterConfig, ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer,
+    ResourceRequest, SearchDomain, ShadowPod, TunnelEndpoint,
 };
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde::de::DeserializeOwned;
@@ -201,6 +201,7 @@ impl Kind {
     fn same_in_rust(&self, written: &Value, stored: &DynamicObject) -> Result<(), String> {
         let stored = serde_json::to_value(stored).expect("an object");
         match self.plural.as_str() {
+            "clusterconfigs" => same::<ClusterConfig>(written, &stored),
             "foreignclusters" => same::<ForeignCluster>(written, &stored),
             "namespacemaps" => same::<NamespaceMap>(written, &stored),
             "namespaceoffloadings" => same::<NamespaceOffloading>(written, &stored),

@@ -1,4 +1,4 @@
-//! `deploy/crds`: one file per kind.
+//! `deploy/crds` and the chart's `crds`: one file per kind.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,22 @@ use serde_json::{Number, Value};
 
 use super::{Folder, HEADER};
 
-pub(super) fn folder() -> anyhow::Result<Folder> {
+/// Helm installs what lies in this folder of a chart before anything else.
+const CHART: &str = "deploy/helm/liqo/crds";
+
+pub(super) fn folders() -> anyhow::Result<[Folder; 2]> {
+    let files = files()?;
+    Ok([Folder { path: "deploy/crds", files: files.clone() }, Folder { path: CHART, files }])
+}
+
+fn files() -> anyhow::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for crd in liqo_api::crds() {
         let name = crd.metadata.name.clone().unwrap_or_default();
         let yaml = to_yaml(&crd).with_context(|| format!("cannot write {name} as YAML"))?;
         files.insert(format!("{name}.yaml"), format!("{HEADER}{yaml}"));
     }
-    Ok(Folder { path: "deploy/crds", files })
+    Ok(files)
 }
 
 fn to_yaml(object: &impl Serialize) -> anyhow::Result<String> {

@@ -62,9 +62,10 @@ fn writing_removes_what_nothing_makes_any_more() {
 
 #[test]
 fn there_is_one_file_per_kind_and_it_reads_back_as_the_same_definition() {
-    let folders = folders().unwrap();
+    let folders = crds::folders().unwrap();
     let crds = liqo_api::crds();
     assert_eq!(folders[0].files.len(), crds.len());
+    assert_eq!(folders[0].files, folders[1].files, "the chart installs the same definitions");
     for crd in crds {
         let yaml = &folders[0].files[&format!("{}.yaml", crd.metadata.name.as_deref().unwrap())];
         assert!(yaml.starts_with(HEADER));

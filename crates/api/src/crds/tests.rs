@@ -172,6 +172,7 @@ fn defaults_are_liqos_except_that_tls_is_verified() {
         ("NamespaceOffloading", "spec.namespaceMappingStrategy", json!("DefaultName")),
         ("NamespaceOffloading", "spec.podOffloadingStrategy", json!("LocalAndRemote")),
         ("NetworkConfig", "status.processed", json!(false)),
+        ("ClusterConfig", "spec.workingMode", json!("Autonomous")),
         ("TunnelEndpoint", "spec.localPodCIDR", Value::Null),
         ("TunnelEndpoint", "spec.localNATPodCIDR", json!("None")),
         ("TunnelEndpoint", "spec.localNATExternalCIDR", json!("None")),
@@ -186,5 +187,12 @@ fn defaults_are_liqos_except_that_tls_is_verified() {
 #[test]
 fn the_definitions_come_in_the_order_of_their_names() {
     let names: Vec<_> = crds().into_iter().filter_map(|crd| crd.metadata.name).collect();
-    assert!(names.is_sorted() && names.len() == 9, "{names:?}");
+    assert!(names.is_sorted() && names.len() == 10, "{names:?}");
+}
+
+#[test]
+fn every_definition_is_marked_as_ours() {
+    for crd in crds() {
+        assert_eq!(crd.metadata.labels.unwrap()["app.kubernetes.io/part-of"], "liqo-rs");
+    }
 }

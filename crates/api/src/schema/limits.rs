@@ -56,3 +56,11 @@ pub(crate) const MAX_UID: u32 = 128;
 pub(crate) const MAX_CONTAINERS: u32 = 256;
 /// Largest DNS TTL, 2^31 - 1 (RFC 2181); a ttl of ours often comes from there.
 pub(crate) const MAX_TTL_SECONDS: u32 = 2_147_483_647;
+/// Longest version of a program; semantic versions with build metadata need a few dozen.
+pub(crate) const MAX_VERSION: u32 = 128;
+/// Things that a version of the program can do.
+pub(crate) const MAX_CAPABILITIES: u32 = 64;
+/// Longest public key in PEM; Ed25519 needs 113, RSA with 4096 bits 800.
+pub(crate) const MAX_PUBLIC_KEY: u32 = 1024;
+/// Hex digits of a SHA-256.
+pub(crate) const FINGERPRINT: u32 = 64;
