@@ -22,8 +22,8 @@ pub(crate) async fn status(sandbox: &Sandbox, format: Option<Format>) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// The table that `up` and `status` show.
-pub(crate) fn table(status: &Status, wide: bool) {
+/// What `up` and `status` show.
+pub(crate) fn table(status: &Status, wide: bool) -> String {
     let mut table = Table::new([
         "CLUSTER",
         "READY",
@@ -48,32 +48,31 @@ pub(crate) fn table(status: &Status, wide: bool) {
             cluster.service_cidr.clone(),
         ]);
     }
-    print!("{table}");
-    status.clusters.iter().for_each(|cluster| trouble(cluster, wide));
+    let mut lines = vec![table.to_string()];
+    lines.extend(status.clusters.iter().flat_map(|cluster| trouble(cluster, wide)));
     for (a, b) in &status.faults.cuts {
-        println!("fault: {a} and {b} cannot reach each other");
+        lines.push(format!("fault: {a} and {b} cannot reach each other\n"));
     }
     for delay in &status.faults.delays {
-        println!(
-            "fault: packets between {} and {} arrive {:?} later, each way",
+        lines.push(format!(
+            "fault: packets between {} and {} arrive {:?} later, each way\n",
             delay.a, delay.b, delay.each_way
-        );
+        ));
     }
     if wide {
-        components(&status.clusters);
+        lines.push(components(&status.clusters));
     }
+    lines.concat()
 }
 
-fn trouble(cluster: &ClusterStatus, wide: bool) {
-    if let Some(reason) = &cluster.reason {
-        println!("{}: {reason}", cluster.name);
+fn trouble(cluster: &ClusterStatus, wide: bool) -> Vec<String> {
+    let mut lines: Vec<String> =
+        cluster.reason.iter().map(|reason| format!("{}: {reason}\n", cluster.name)).collect();
+    if !wide {
+        let troubled = cluster.troubled().into_iter();
+        lines.extend(troubled.map(|one| format!("{}: {} is {}\n", cluster.name, one.name, state(one.state))));
     }
-    if wide {
-        return;
-    }
-    for component in cluster.troubled() {
-        println!("{}: {} is {}", cluster.name, component.name, state(component.state));
-    }
+    lines
 }
 
 fn state(state: PartState) -> &'static str {
@@ -84,7 +83,7 @@ fn state(state: PartState) -> &'static str {
     }
 }
 
-fn components(clusters: &[ClusterStatus]) {
+fn components(clusters: &[ClusterStatus]) -> String {
     let mut table = Table::new(["CLUSTER", "COMPONENT", "STATE", "LOG"]);
     for cluster in clusters {
         for component in &cluster.components {
@@ -96,7 +95,7 @@ fn components(clusters: &[ClusterStatus]) {
             ]);
         }
     }
-    print!("\n{table}");
+    format!("\n{table}")
 }
 
 pub(crate) fn kubeconfig(sandbox: &Sandbox, cluster: Option<&str>) -> Result<()> {
@@ -105,8 +104,7 @@ pub(crate) fn kubeconfig(sandbox: &Sandbox, cluster: Option<&str>) -> Result<()>
         None => sandbox.place().kubeconfig(),
     };
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    print!("{text}");
-    Ok(())
+    output::write(text.as_bytes())
 }
 
 pub(crate) async fn logs(

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::{Common, show};
+use crate::output;
 
 /// Exit code of a command that was interrupted, as shells count.
 const INTERRUPTED: u8 = 130;
@@ -28,8 +29,11 @@ pub(crate) struct Arguments {
     /// Hollow nodes of each cluster: objects that kwok keeps alive [default: 0]
     #[arg(long, value_name = "N")]
     hollow_nodes: Option<u32>,
+    /// Write every request to the API servers into CLUSTER/audit.log in the sandbox's directory
+    #[arg(long)]
+    audit: bool,
     /// A description of the sandbox; `-` reads it from standard input
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["clusters", "nodes", "hollow_nodes"])]
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["clusters", "nodes", "hollow_nodes", "audit"])]
     file: Option<PathBuf>,
 }
 
@@ -41,16 +45,22 @@ impl Arguments {
         let names = self.clusters.clone().unwrap_or_else(|| DEFAULT_CLUSTERS.map(String::from).to_vec());
         let nodes = self.nodes.unwrap_or(1);
         let hollow_nodes = self.hollow_nodes.unwrap_or(0);
-        let spec = Spec::new(
-            names.into_iter().map(|name| ClusterSpec { hollow_nodes, ..ClusterSpec::real(name, nodes) }),
-        );
+        let spec = Spec::new(names.into_iter().map(|name| ClusterSpec {
+            hollow_nodes,
+            audit: self.audit,
+            ..ClusterSpec::real(name, nodes)
+        }));
         spec.validate()?;
         Ok(spec)
     }
 
     /// Whether the user said what the sandbox should look like.
     fn is_explicit(&self) -> bool {
-        self.clusters.is_some() || self.nodes.is_some() || self.hollow_nodes.is_some() || self.file.is_some()
+        self.clusters.is_some()
+            || self.nodes.is_some()
+            || self.hollow_nodes.is_some()
+            || self.audit
+            || self.file.is_some()
     }
 }
 
@@ -90,8 +100,8 @@ pub(crate) async fn up(common: &Common, arguments: &Arguments) -> Result<ExitCod
             sandbox
         }
     };
-    show::table(&sandbox.status().await, false);
-    println!("\nexport KUBECONFIG={}", place.kubeconfig().display());
+    let table = show::table(&sandbox.status().await, false);
+    output::write(format!("{table}\nexport KUBECONFIG={}\n", place.kubeconfig().display()).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

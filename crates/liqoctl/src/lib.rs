@@ -1,0 +1,133 @@
+//! `liqoctl`: what a person types.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: see [`EXIT_CODES`].
+//!
+//! * [`command`]: all commands and flags, for the generated reference
+//! * [`main`]: the program; which name it was called by decides between `liqoctl` and `kubectl liqo`
+//! * `access`: which cluster is meant, and how to talk to it; `style` and `progress`: how things look
+//! * a module per command: arguments and wiring; the work is done by the crates `liqo-*`
+
+mod access;
+mod duration;
+mod output;
+mod plugin;
+mod progress;
+mod sandbox;
+mod style;
+mod table;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+
+use access::Access;
+use plugin::Program;
+
+/// How every command ends, as the help tells it.
+pub const EXIT_CODES: &str = "Exit codes:
+  0    done, and where something was looked at: it is well
+  1    failed, not installed, or not well; the reason is on standard error
+  2    wrong usage
+  130  interrupted
+`sandbox kubectl` and `sandbox exec` end with the code of what they ran.";
+
+/// Kubernetes clusters that lend each other capacity.
+#[derive(Debug, Parser)]
+#[command(name = "liqoctl", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    environment: access::Environment,
+    #[command(flatten)]
+    flags: access::Flags,
+}
+
+const EXAMPLES: &str = "Examples:
+  # Four real Kubernetes clusters on this machine
+  sudo liqoctl sandbox up
+
+  # Complete commands with the tab key in this shell
+  source <(liqoctl completion bash)";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the version of this program and of what the cluster runs
+    #[command(after_help = version::EXAMPLES)]
+    Version(OnCluster<version::Arguments>),
+    /// Several real Kubernetes clusters on this machine, gone without a trace when no longer needed
+    Sandbox(Box<sandbox::Arguments>),
+    /// Print the script that completes liqoctl's commands in a shell
+    Completion {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+}
+
+/// A command that talks to a cluster: the flags that say which one may stand before or after its name.
+///
+/// They are not global in clap's sense, as `sandbox kubectl CLUSTER -n …` must go on to mean kubectl's.
+#[derive(Debug, Args)]
+struct OnCluster<T: Args> {
+    #[command(flatten)]
+    command: T,
+    #[command(flatten)]
+    flags: access::Flags,
+}
+
+/// All commands and flags.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    // Two TLS implementations may be linked in by different crates; the choice is made here, once.
+    if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
+        eprintln!("error: another TLS implementation was chosen before this program started");
+        return ExitCode::FAILURE;
+    }
+    let mut words = std::env::args_os();
+    let program = Program::called(words.next().as_deref());
+    if program == Program::KubectlComplete {
+        return plugin::complete(&words.collect::<Vec<_>>());
+    }
+    let mut command = program.rename(command());
+    let matches = command.get_matches_mut();
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => error.format(&mut command).exit(),
+    };
+    match arguments.run() {
+        Ok(code) => code,
+        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        let access = |flags: access::Flags| Access::new(self.environment.clone(), self.flags.then(flags));
+        match self.command {
+            Command::Version(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Sandbox(arguments) => run(arguments.run()),
+            Command::Completion { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut command(), "liqoctl", &mut script);
+                output::write(&script)?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+}
