@@ -9,6 +9,7 @@ use kube::{Client, Config};
 use crate::bring_up::{BringUp, Progress};
 use crate::component::Part;
 use crate::error::{Result, SandboxError};
+use crate::image::{ArchivedImage, ImageName};
 use crate::plan::{ClusterPlan, MachinePlan, Place};
 use crate::process::Inside;
 use crate::{client, network, node, parts, process};
@@ -171,6 +172,39 @@ impl<'a> Cluster<'a> {
             node::load_image(node::inside(self.place, self.plan, machine)?, archive)?;
         }
         Ok(())
+    }
+
+    /// Whether every real node has an image under this name, written as in a pod.
+    pub fn has_image(&self, name: &str) -> Result<bool> {
+        let name = ImageName::complete(name)?;
+        let nodes = self.plan.nodes();
+        for machine in nodes {
+            if node::image_digest(node::inside(self.place, self.plan, machine)?, &name)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(!nodes.is_empty())
+    }
+
+    /// Gives an image archive to those real nodes that lack the image or have another one under its name.
+    /// Returns the nodes that got it.
+    pub fn load_image_where_missing(&self, archive: &Path) -> Result<Vec<&'a str>> {
+        let image = ArchivedImage::read(archive)?;
+        let mut loaded = Vec::new();
+        for machine in self.plan.nodes() {
+            let inside = node::inside(self.place, self.plan, machine)?;
+            if node::image_digest(inside, &image.name)?.as_deref() != Some(image.digest.as_ref()) {
+                node::load_image(inside, archive)?;
+                loaded.push(machine.node_name.as_str());
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Where the API server of an audited cluster writes down every request, a JSON object per line; there is no
+    /// such file otherwise. What was asked by whom with which result is there, the content of objects is not.
+    pub fn audit_log(&self) -> PathBuf {
+        self.plan.audit_log()
     }
 
     /// Drops etcd's history, so that watches from before get "410 Gone".

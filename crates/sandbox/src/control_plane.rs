@@ -14,6 +14,18 @@ pub(crate) const HOLLOW_ANNOTATION: (&str, &str) = ("kwok.x-k8s.io/node", "fake"
 /// How hollow nodes and their pods behave.
 const KWOK_STAGES: &str = "kwok-stages.yaml";
 
+/// What an audited API server writes down: who did what to which object with which result, and no content, which
+/// would be secrets too. Each request once: when it has been answered, or when a watch has begun and ended.
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+";
+/// The name of its file in the cluster's directory.
+const AUDIT_POLICY_FILE: &str = "audit-policy.yaml";
+/// Larger than any test's or benchmark's log: at this size the API server would go on in another file.
+const AUDIT_LOG_MEGABYTES: u32 = 4096;
+
 /// Program and arguments of one part of the control plane.
 pub(crate) fn argv(place: &Place, cluster: &ClusterPlan, component: Component) -> Vec<OsString> {
     let arguments = match component {
@@ -32,6 +44,10 @@ pub(crate) fn argv(place: &Place, cluster: &ClusterPlan, component: Component) -
 pub(crate) fn write_files(cluster: &ClusterPlan) -> Result<()> {
     let data = cluster.dir.join("etcd");
     fs::create_dir_all(&data).at("create", &data)?;
+    if cluster.spec.audit {
+        let policy = cluster.dir.join(AUDIT_POLICY_FILE);
+        fs::write(&policy, AUDIT_POLICY).at("write", &policy)?;
+    }
     let stages = cluster.dir.join(KWOK_STAGES);
     fs::write(&stages, include_str!("../manifests/kwok-stages.yaml")).at("write", &stages)
 }
@@ -63,7 +79,7 @@ fn etcd(cluster: &ClusterPlan) -> Vec<String> {
 
 fn apiserver(cluster: &ClusterPlan) -> Vec<String> {
     let (pki, address) = (cluster.pki(), cluster.first_machine().address);
-    vec![
+    let mut arguments = vec![
         format!("--advertise-address={address}"),
         format!("--secure-port={API_PORT}"),
         format!("--etcd-servers=https://127.0.0.1:{ETCD_PORT}"),
@@ -97,7 +113,15 @@ fn apiserver(cluster: &ClusterPlan) -> Vec<String> {
         "--shutdown-delay-duration=0s".into(),
         "--shutdown-send-retry-after=false".into(),
         "--profiling=false".into(),
-    ]
+    ];
+    if cluster.spec.audit {
+        arguments.extend([
+            flag("--audit-policy-file", &cluster.dir.join(AUDIT_POLICY_FILE)),
+            flag("--audit-log-path", &cluster.audit_log()),
+            format!("--audit-log-maxsize={AUDIT_LOG_MEGABYTES}"),
+        ]);
+    }
+    arguments
 }
 
 fn controller_manager(cluster: &ClusterPlan) -> Vec<String> {

@@ -19,12 +19,14 @@ use jiff::Timestamp;
 pub use oci_spec::image::Digest;
 
 mod archive;
+mod archived;
 mod documents;
 mod error;
 mod layer;
 mod name;
 
 use archive::{Archive, Blob};
+pub use archived::ArchivedImage;
 use documents::Documents;
 pub use error::ImageError;
 pub use layer::Layer;

@@ -41,7 +41,7 @@ mod sandbox;
 mod spec;
 mod state;
 mod status;
-mod testing;
+pub mod testing;
 
 pub use binaries::{Binaries, KUBERNETES_VERSION, Sources};
 pub use bring_up::Progress;

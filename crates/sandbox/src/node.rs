@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::cgroups;
 use crate::component::{Component, Part};
 use crate::error::{FileContext, Result, SandboxError};
-use crate::image;
+use crate::image::{self, ImageName};
 use crate::network;
 use crate::plan::{ClusterPlan, MachinePlan, Place};
 use crate::process::{self, Inside, Launch};
@@ -275,6 +275,21 @@ pub(crate) fn load_image(inside: Inside, archive: &Path) -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     let reason = said.lines().last().unwrap_or("ctr did not say why").trim();
     Err(SandboxError::Command { what, reason: format!("{reason}. Is it an OCI or Docker image archive?") })
+}
+
+/// The digest of the image that the node has under a name; none if there is no such image.
+pub(crate) fn image_digest(inside: Inside, name: &ImageName) -> Result<Option<String>> {
+    let filter = format!("name=={name}");
+    let list = ["ctr", "--address", CONTAINERD_SOCKET, "-n", "k8s.io", "images", "list", &filter];
+    let output = inside.run(&format!("looking for the image {name}"), list, b"")?;
+    Ok(digest_in(&String::from_utf8_lossy(&output.stdout), &name.to_string()))
+}
+
+/// The digest beside a name in ctr's table: the first column is the name, the third the digest.
+fn digest_in(table: &str, name: &str) -> Option<String> {
+    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let found = lines.find(|columns| columns.first() == Some(&name))?;
+    found.get(2).map(|digest| (*digest).to_owned())
 }
 
 #[cfg(test)]

@@ -190,6 +190,11 @@ impl ClusterPlan {
         self.dir.join("admin.kubeconfig")
     }
 
+    /// Where an audited API server writes down the requests it gets.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        self.dir.join("audit.log")
+    }
+
     /// The real machines that run pods; none in clusters without real nodes.
     pub fn nodes(&self) -> &[MachinePlan] {
         if self.spec.nodes == 0 { &[] } else { &self.machines }

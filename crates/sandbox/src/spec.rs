@@ -53,6 +53,9 @@ pub struct ClusterSpec {
     /// The services' network. Equal in all clusters unless set.
     #[serde(default = "default_service_cidr", rename = "serviceCIDR")]
     pub service_cidr: Ipv4Net,
+    /// Whether the API server writes down every request, see [`Cluster::audit_log`](crate::Cluster::audit_log).
+    #[serde(default)]
+    pub audit: bool,
 }
 
 fn one() -> u32 {
@@ -102,6 +105,7 @@ clusters:
   hollowNodes: 0              # kwok nodes, default 0; both 0: API server only
   podCIDR: 10.200.0.0/16      # default, equal in all clusters
   serviceCIDR: 10.80.0.0/16   # default, equal in all clusters
+  audit: false                # default; true: every request to the API server is in audit.log
 ";
 
 impl ClusterSpec {
@@ -113,6 +117,7 @@ impl ClusterSpec {
             hollow_nodes: 0,
             pod_cidr: default_pod_cidr(),
             service_cidr: default_service_cidr(),
+            audit: false,
         }
     }
 
@@ -131,6 +136,13 @@ impl ClusterSpec {
     pub fn with_networks(mut self, pods: Ipv4Net, services: Ipv4Net) -> Self {
         self.pod_cidr = pods;
         self.service_cidr = services;
+        self
+    }
+
+    /// The same cluster with a log of all requests to its API server.
+    #[must_use]
+    pub fn audited(mut self) -> Self {
+        self.audit = true;
         self
     }
 

@@ -145,9 +145,34 @@ fn copy_logs(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 fn logs_directory() -> PathBuf {
+    target_directory().join("cluster-logs")
+}
+
+/// The directory that this test was built into.
+fn target_directory() -> PathBuf {
     let executable = std::env::current_exe().unwrap_or_default();
     let target = executable.ancestors().find(|dir| dir.ends_with("target"));
-    target.unwrap_or(Path::new("target")).join("cluster-logs")
+    target.unwrap_or(Path::new("target")).to_owned()
+}
+
+/// The archive of the product's image, `liqo:VERSION`, which `make image` writes.
+///
+/// # Panics
+/// When there is none, or when it was made before the binary that should be in it.
+pub fn product_image() -> PathBuf {
+    known(product_image_in(&target_directory()))
+}
+
+fn product_image_in(target: &Path) -> Result<PathBuf, String> {
+    let image = target.join("image").join(format!("liqo-{}.tar", env!("CARGO_PKG_VERSION")));
+    let time = |path: &Path| fs::metadata(path).and_then(|file| file.modified());
+    match (time(&image), time(&target.join("release/liqo"))) {
+        (Err(error), _) => Err(format!("{}: {error}; run `make image` first", image.display())),
+        (Ok(image_time), Ok(binary_time)) if image_time < binary_time => {
+            Err(format!("{} is older than the binary; run `make image` first", image.display()))
+        }
+        _ => Ok(image),
+    }
 }
 
 fn test_name() -> String {
@@ -261,3 +286,6 @@ impl TestCluster<'_> {
 pub fn require_root() {
     known(host::check_root());
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use ipnet::Ipv4Net;
+use liqo_sandbox::image::{Image, Layer};
 use liqo_sandbox::{ClusterSpec, Component, TestCluster, TestSandbox};
 use tokio::time::Instant;
 
@@ -57,9 +58,10 @@ async fn pods_services_dns_and_faults_are_those_of_real_clusters() {
     for cluster in [east, west] {
         run(cluster, "-n demo rollout status deployment/sandbox-app --timeout=90s");
     }
-    pods_answer_by_service_name_across_nodes(east);
+    pods_answer_by_service_name_across_nodes(east).await;
     networks_are_as_asked_for(east, west);
     logs_exec_and_nodes_are_real(east);
+    an_image_is_loaded_once_and_again_when_it_has_changed(east);
     certificate_requests_are_signed(west).await;
     a_cut_separates_two_clusters_until_healed(&sandbox).await;
     a_delay_is_felt_in_both_directions(&sandbox).await;
@@ -68,12 +70,19 @@ async fn pods_services_dns_and_faults_are_those_of_real_clusters() {
     a_control_plane_survives_kill_and_start(east).await;
 }
 
-fn pods_answer_by_service_name_across_nodes(east: TestCluster<'_>) {
+async fn pods_answer_by_service_name_across_nodes(east: TestCluster<'_>) {
     let nodes = run(east, "-n demo get pods -o jsonpath={.items[*].spec.nodeName}");
     assert!(nodes.contains("east-1") && nodes.contains("east-2"), "both nodes run pods: {nodes}");
+    let url = "http://sandbox-app.demo.svc.cluster.local/";
+    // Pods are ready a moment before kube-proxy has heard of it.
+    until("the Service's first answer", 60, async || {
+        let output = call_from_pod(east, url);
+        if output.status.success() { Ok(()) } else { Err(text(&output)) }
+    })
+    .await;
     let mut answered = std::collections::BTreeSet::new();
     for _ in 0..40 {
-        let output = call_from_pod(east, "http://sandbox-app.demo.svc.cluster.local/");
+        let output = call_from_pod(east, url);
         assert!(output.status.success(), "{}", text(&output));
         let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(answer["cluster"], "east");
@@ -99,6 +108,21 @@ fn logs_exec_and_nodes_are_real(east: TestCluster<'_>) {
     assert!(text(&refused).contains("exit code 7"), "{}", text(&refused));
     let runtime = run(east, "get nodes -o jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}");
     assert!(runtime.contains("containerd://"), "{runtime}");
+}
+
+fn an_image_is_loaded_once_and_again_when_it_has_changed(east: TestCluster<'_>) {
+    let archive = east.plan().dir.join("own.tar");
+    let write = |content: &'static [u8]| {
+        let layer = Layer::new().file("/content", content, 0o444);
+        Image::new("docker.io/library/own:1").layer(layer).write(&archive).unwrap();
+    };
+    assert!(!east.has_image("own:1").unwrap());
+    write(b"one");
+    assert_eq!(east.load_image_where_missing(&archive).unwrap(), ["east-1", "east-2"]);
+    assert!(east.has_image("own:1").unwrap() && !east.has_image("own:2").unwrap());
+    assert_eq!(east.load_image_where_missing(&archive).unwrap(), [""; 0]);
+    write(b"two");
+    assert_eq!(east.load_image_where_missing(&archive).unwrap(), ["east-1", "east-2"]);
 }
 
 async fn certificate_requests_are_signed(west: TestCluster<'_>) {

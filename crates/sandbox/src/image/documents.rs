@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Blob, Compression, Image, ImageError, ImageName};
 
 /// Under this name containerd imports the image.
-const ANNOTATION_CONTAINERD_NAME: &str = "io.containerd.image.name";
+pub(super) const ANNOTATION_CONTAINERD_NAME: &str = "io.containerd.image.name";
 
 /// What the documents are made from.
 pub(super) struct Documents<'a> {

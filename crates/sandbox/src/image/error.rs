@@ -38,6 +38,14 @@ pub enum ImageError {
         /// What the system said.
         source: io::Error,
     },
+    /// The archive is not one that we could have written.
+    #[error("{} is no OCI archive of an image: {why}", path.display())]
+    Unreadable {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The archive cannot be written.
     #[error("cannot write the image archive {}: {source}", path.display())]
     Archive {

@@ -8,10 +8,15 @@ use super::ImageError;
 const MAX_LENGTH: usize = 255;
 const MAX_TAG_LENGTH: usize = 128;
 
+/// What Kubernetes and all container tools mean when a name has no registry, no directory or no tag.
+const DEFAULT_REGISTRY: &str = "docker.io";
+const DEFAULT_NAMESPACE: &str = "library";
+const DEFAULT_TAG: &str = "latest";
+
 /// A full image name with a tag: `registry/path:tag`.
 ///
-/// Short names are refused: each tool completes them differently, and the kubelet would look for another image
-/// than the one that was imported.
+/// [`ImageName::parse`] refuses short names: under one of them containerd would keep the image as it is, and the
+/// kubelet would look for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageName {
     repository: String,
@@ -44,6 +49,19 @@ impl ImageName {
             ));
         }
         Ok(Self { repository: format!("{registry}/{path}"), tag: tag.to_owned() })
+    }
+
+    /// The full name that a pod's `image` stands for, completed as the kubelet does: `liqo:1` is
+    /// `docker.io/library/liqo:1`.
+    pub fn complete(name: &str) -> Result<Self, ImageError> {
+        let with_registry = match name.split_once('/') {
+            None => format!("{DEFAULT_REGISTRY}/{DEFAULT_NAMESPACE}/{name}"),
+            Some((first, _)) if is_registry(first) => name.to_owned(),
+            Some(_) => format!("{DEFAULT_REGISTRY}/{name}"),
+        };
+        let last = with_registry.rsplit('/').next().unwrap_or_default();
+        let tagged = last.contains(':') || last.contains('@');
+        Self::parse(&if tagged { with_registry } else { format!("{with_registry}:{DEFAULT_TAG}") })
     }
 
     /// What follows the colon.
@@ -86,3 +104,6 @@ fn is_tag(text: &str) -> bool {
         && text.bytes().next().is_some_and(is_word)
         && text.bytes().all(|byte| is_word(byte) || byte == b'.' || byte == b'-')
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,13 @@ fn networks_are_equal_in_all_clusters_by_default_and_settable_per_cluster() {
 }
 
 #[test]
+fn requests_are_written_down_only_where_asked_for() {
+    let spec =
+        Spec::from_yaml("clusters: [{name: a, nodes: 0, audit: true}, {name: b, nodes: 0}]", "x").unwrap();
+    assert_eq!(spec, Spec::new([ClusterSpec::api_only("a").audited(), ClusterSpec::api_only("b")]));
+}
+
+#[test]
 fn a_broken_file_is_refused_with_the_line_and_what_was_expected() {
     let text = reason("clusters:\n- name: a\n  nodez: 3\n");
     assert!(text.contains("line 3"), "{text}");
