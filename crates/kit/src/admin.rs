@@ -35,15 +35,23 @@ impl Admin {
         Self { live: Checks::default(), ready: Checks::default(), registry: Arc::new(registry) }
     }
 
-    /// The routes; serve them with [`serve`](crate::serve::serve), on a port that only the cluster reaches.
+    /// All routes; serve them with [`serve`](crate::serve::serve), on a port that only the cluster reaches.
     pub fn router(&self) -> Router {
+        self.probes().merge(self.metrics())
+    }
+
+    /// `/healthz` and `/readyz` alone, for a port that the kubelet asks.
+    pub fn probes(&self) -> Router {
         let live = self.live.clone();
         let ready = self.ready.clone();
         Router::new()
             .route("/healthz", get(|detail| async move { report(&live, &detail) }))
             .route("/readyz", get(|detail| async move { report(&ready, &detail) }))
-            .route("/metrics", get(metrics))
-            .with_state(Arc::clone(&self.registry))
+    }
+
+    /// `/metrics` alone, for a port that a monitoring system asks.
+    pub fn metrics(&self) -> Router {
+        Router::new().route("/metrics", get(metrics)).with_state(Arc::clone(&self.registry))
     }
 }
 

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +36,9 @@ pub struct LeaseConfig {
     pub name: String,
     /// Who we are. Must differ between any two processes, also between two lives of one pod.
     pub identity: String,
+    /// How an identity of an earlier life of this process begins, where it is certain that such a life has ended: in a
+    /// pod, a container starts again only after it is dead. Its lease is taken over without waiting.
+    pub earlier_lives: Option<String>,
     /// How long others wait after the last renewal they saw.
     pub duration: Duration,
     /// How long we lead after we began the last renewal that succeeded. Must be shorter than `duration`: the
@@ -51,6 +55,7 @@ impl LeaseConfig {
             namespace: namespace.into(),
             name: name.into(),
             identity: identity.into(),
+            earlier_lives: None,
             duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry: Duration::from_secs(2),
@@ -95,6 +100,23 @@ pub enum Ended {
     WorkDone,
 }
 
+/// Where a candidate stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Not known yet who leads; with the reason, where asking for the lease fails.
+    Unknown {
+        /// Why it is not known.
+        failure: Option<String>,
+    },
+    /// Another leads.
+    Follower {
+        /// Who.
+        leader: String,
+    },
+    /// We lead.
+    Leader,
+}
+
 /// How a lease was lost.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
@@ -110,12 +132,22 @@ pub struct Campaign {
     config: LeaseConfig,
     seen: Option<Observation>,
     lease: Option<Lease>,
+    standing: watch::Sender<Standing>,
 }
 
 impl Campaign {
     /// A candidate for the lease of `config`, on the cluster of `source`.
     pub fn new(source: impl ClientSource, config: LeaseConfig) -> Self {
-        Self { source: Arc::new(source), config, seen: None, lease: None }
+        let standing = watch::Sender::new(Standing::Unknown { failure: None });
+        Self { source: Arc::new(source), config, seen: None, lease: None, standing }
+    }
+
+    /// Tells where the candidate stands to these receivers, instead of to its own alone: successive campaigns of one
+    /// process may share the sender.
+    #[must_use]
+    pub fn tell(mut self, standing: watch::Sender<Standing>) -> Self {
+        self.standing = standing;
+        self
     }
 
     /// Waits for the lease, then runs `work` while it holds it.
@@ -138,6 +170,7 @@ impl Campaign {
             () = stop.cancelled() => (Ended::Stopped, None),
         };
         leadership.ended.cancel();
+        self.stand(Standing::Unknown { failure: None });
         if let Some(loss) = loss {
             let left = self.left_after(loss);
             tracing::warn!(
@@ -176,6 +209,7 @@ impl Campaign {
             let timeout = self.config.renew_deadline / 2;
             match tokio::time::timeout(timeout, self.try_acquire()).await {
                 Ok(Ok(Some(term))) => {
+                    self.stand(Standing::Leader);
                     return Leadership {
                         ended: CancellationToken::new(),
                         valid_until: Arc::new(Mutex::new(started + self.config.renew_deadline)),
@@ -183,14 +217,31 @@ impl Campaign {
                     };
                 }
                 Ok(Ok(None)) => {}
-                Ok(Err(error)) => {
-                    tracing::debug!(lease = self.config.name, error = %Chain(&error), "cannot ask for the lease");
+                Ok(Err(error)) => self.unknown(&format!("cannot ask for the lease: {}", Chain(&error))),
+                Err(_) => {
+                    self.unknown(&format!("no answer about the lease within {} s", timeout.as_secs_f32()));
                 }
-                Err(_) => tracing::debug!(lease = self.config.name, "no answer about the lease"),
             }
             // Candidates that ask at different times do not collide for ever.
             tokio::time::sleep(self.config.retry.mul_f64(0.8 + 0.4 * jitter())).await;
         }
+    }
+
+    fn stand(&self, standing: Standing) {
+        self.standing.send_if_modified(|current| {
+            let changed = *current != standing;
+            *current = standing;
+            changed
+        });
+    }
+
+    fn unknown(&self, failure: &str) {
+        let standing = Standing::Unknown { failure: Some(failure.to_owned()) };
+        // Once per failure: it is asked again every few seconds.
+        if *self.standing.borrow() != standing {
+            tracing::warn!(lease = self.config.name, failure, "not known who leads");
+        }
+        self.stand(standing);
     }
 
     /// Takes the lease if it is free; returns the term if we have it now.
@@ -204,7 +255,10 @@ impl Campaign {
         let seen = Observation::update(self.seen.take(), Record::from(&lease), Instant::now());
         let verdict = evaluate(&seen, &self.config.identity, Instant::now());
         self.seen = Some(seen);
-        if matches!(verdict, Verdict::Held { .. }) {
+        if let Verdict::Held { by, .. } = verdict
+            && !self.config.earlier_lives.as_ref().is_some_and(|prefix| by.starts_with(prefix))
+        {
+            self.stand(Standing::Follower { leader: by });
             return Ok(None);
         }
         let lease = Lease { spec: Some(self.claim(lease.spec.as_ref())), ..lease };

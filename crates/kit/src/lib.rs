@@ -11,6 +11,7 @@
 //! - [`write`](mod@write) is the one way to write: coalescing, bounded, compare-before-write, with an end to retries;
 //! - [`clusters`] holds one client per cluster, over few connections;
 //! - [`lease`] elects a leader and takes the power away before another can have it;
+//! - [`rbac`] is how a room declares what it must be allowed to do;
 //! - [`serve`], [`admin`], [`health`], [`metrics`], [`telemetry`], [`supervise`] are what a process needs
 //!   around that.
 
@@ -22,6 +23,7 @@ pub mod index;
 pub mod key;
 pub mod lease;
 pub mod metrics;
+pub mod rbac;
 pub mod serve;
 pub mod supervise;
 pub mod telemetry;

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use liqo_kit::clusters::{ClientConfig, client};
-use liqo_kit::lease::{Campaign, Ended, Leadership, LeaseConfig};
+use liqo_kit::lease::{Campaign, Ended, Leadership, LeaseConfig, Standing};
 use liqo_sandbox::{ClusterSpec, Component, TestCluster, TestSandbox};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +84,7 @@ const RETRY: Duration = Duration::from_millis(400);
 struct Candidate {
     task: JoinSet<Ended>,
     stop: CancellationToken,
+    standing: watch::Receiver<Standing>,
 }
 
 async fn candidate(cluster: &TestCluster<'_>, throne: &Throne, name: &str) -> Candidate {
@@ -91,14 +93,15 @@ async fn candidate(cluster: &TestCluster<'_>, throne: &Throne, name: &str) -> Ca
         duration: DURATION,
         renew_deadline: RENEW_DEADLINE,
         retry: RETRY,
+        earlier_lives: name.split_once('_').map(|(pod, _)| format!("{pod}_")),
         ..LeaseConfig::new("default", "throne", name)
     };
     let (stop, throne, name) = (CancellationToken::new(), throne.clone(), name.to_owned());
     let mut task = JoinSet::new();
-    task.spawn(
-        Campaign::new(client, config).run(stop.clone(), move |leadership| throne.reign(name, leadership)),
-    );
-    Candidate { task, stop }
+    let standing = watch::Sender::new(Standing::Unknown { failure: None });
+    let campaign = Campaign::new(client, config).tell(standing.clone());
+    task.spawn(campaign.run(stop.clone(), move |leadership| throne.reign(name, leadership)));
+    Candidate { task, stop, standing: standing.subscribe() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,6 +113,10 @@ async fn there_is_one_leader_at_most_and_soon_another_when_one_goes() {
     throne.wait_for_leader(Duration::from_secs(5), |leader| leader == Some("first")).await;
     let mut second = candidate(&cluster, &throne, "second").await;
     let mut third = candidate(&cluster, &throne, "third").await;
+    assert_eq!(*first.standing.borrow(), Standing::Leader);
+    let follower = Standing::Follower { leader: "first".to_owned() };
+    let known = second.standing.wait_for(|standing| *standing == follower);
+    tokio::time::timeout(Duration::from_secs(5), known).await.expect("the second knows who leads").unwrap();
 
     // The holder dies without a word: another leads when the lease has run out, and not before.
     first.task.abort_all();
@@ -137,12 +144,26 @@ async fn there_is_one_leader_at_most_and_soon_another_when_one_goes() {
     throne.wait_for_leader(RENEW_DEADLINE + Duration::from_millis(500), |leader| leader.is_none()).await;
     println!("stopped leading {:?} after the server fell silent", silent.elapsed());
     assert_eq!(staying.task.join_next().await.unwrap().unwrap(), Ended::Lost);
+    assert_eq!(*staying.standing.borrow(), Standing::Unknown { failure: None });
     cluster.resume(Component::Apiserver).await;
     cluster.wait_ready().await;
     let mut fourth = candidate(&cluster, &throne, "fourth").await;
     throne.wait_for_leader(DURATION + 6 * RETRY, |leader| leader == Some("fourth")).await;
     fourth.stop.cancel();
     assert_eq!(fourth.task.join_next().await.unwrap().unwrap(), Ended::Stopped);
+
+    // A container that died and starts again leads at once: nobody else can be its earlier life.
+    let mut died = candidate(&cluster, &throne, "pod_1").await;
+    throne.wait_for_leader(Duration::from_secs(5), |leader| leader == Some("pod_1")).await;
+    died.task.abort_all();
+    while died.task.join_next().await.is_some() {}
+    throne.0.lock().reigning.clear();
+    let restarted = Instant::now();
+    let mut again = candidate(&cluster, &throne, "pod_2").await;
+    throne.wait_for_leader(DURATION, |leader| leader == Some("pod_2")).await;
+    assert!(restarted.elapsed() < DURATION / 2, "led {:?} after the restart", restarted.elapsed());
+    again.stop.cancel();
+    assert_eq!(again.task.join_next().await.unwrap().unwrap(), Ended::Stopped);
 
     let chronicle = throne.0.lock();
     assert_eq!(chronicle.overlaps, Vec::<String>::new());

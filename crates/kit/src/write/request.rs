@@ -59,7 +59,7 @@ pub struct Write {
 
 #[derive(Clone, Debug)]
 enum Verb {
-    Create(Value),
+    Create { object: Value, or_exists: bool },
     Apply { object: Value, force: bool },
     Merge(Value),
     Delete(DeleteParams),
@@ -68,7 +68,21 @@ enum Verb {
 impl Write {
     /// Creates the object. With a name that follows from what it is for, a repeated attempt is harmless.
     pub fn create(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self { target, status: false, verb: Verb::Create(serde_json::to_value(object)?) })
+        Ok(Self {
+            target,
+            status: false,
+            verb: Verb::Create { object: serde_json::to_value(object)?, or_exists: false },
+        })
+    }
+
+    /// An object of that name is as good, whatever it says; only for [`Write::create`]. For objects whose name
+    /// follows from their content, such as events.
+    #[must_use]
+    pub fn or_exists(mut self) -> Self {
+        if let Verb::Create { or_exists, .. } = &mut self.verb {
+            *or_exists = true;
+        }
+        self
     }
 
     /// Server-side apply: owns exactly the fields given, takes them from others when they conflict.
@@ -141,7 +155,7 @@ impl Write {
         let request = Request::new(self.target.path.as_str());
         let name = self.target.key.name();
         match &self.verb {
-            Verb::Create(object) => {
+            Verb::Create { object, .. } => {
                 let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
                 request.create(&params, object.to_string().into_bytes())
             }
@@ -172,6 +186,15 @@ impl Write {
         }
     }
 
+    /// Whether the server's refusal means that nothing is left to do.
+    fn is_so_already(&self, code: u16) -> bool {
+        match self.verb {
+            Verb::Delete(_) => code == StatusCode::NOT_FOUND,
+            Verb::Create { or_exists: true, .. } => code == StatusCode::CONFLICT,
+            _ => false,
+        }
+    }
+
     /// Makes the write, within `timeout`.
     pub(super) async fn send(
         &self,
@@ -186,11 +209,7 @@ impl Write {
         })?;
         match tokio::time::timeout(timeout, client.request::<Answer>(request)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(kube::Error::Api(status)))
-                if status.code == StatusCode::NOT_FOUND && matches!(self.verb, Verb::Delete(_)) =>
-            {
-                Ok(Answer::default())
-            }
+            Ok(Err(kube::Error::Api(status))) if self.is_so_already(status.code) => Ok(Answer::default()),
             Ok(Err(error)) => Err(Refusal::from(&error)),
             Err(_) => Err(Refusal {
                 reason: Reason::Timeout,

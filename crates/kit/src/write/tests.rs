@@ -221,6 +221,17 @@ async fn deleting_what_is_gone_already_is_a_success_and_names_the_uid() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn creating_what_is_there_already_is_a_conflict_unless_any_object_of_that_name_will_do() {
+    let running = start([Some(409)], |_| {});
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let create = Write::create(target("a"), &object).unwrap().or_exists();
+    assert_eq!(running.queue.write(&create), Enqueued::Queued);
+    running.empty().await;
+    assert_eq!(running.outcomes(), ["a written"]);
+    assert_eq!(running.server.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_stuck_object_does_not_hold_up_the_others() {
     let running = start([None], |config| config.concurrency = 2);
     assert_eq!(running.queue.write(&write("stuck", "1")), Enqueued::Queued);
