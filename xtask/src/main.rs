@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod generate;
+mod image;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask", about = "Chores of the repository")]
@@ -24,6 +25,8 @@ enum Chore {
     },
     /// Measure what the project promises in numbers (use `make bench`, which builds what is measured).
     Bench(bench::Arguments),
+    /// Make the container image and the list of what is in it (use `make image`, which builds the binary first).
+    Image(image::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -42,5 +45,6 @@ fn run(args: &Args) -> anyhow::Result<()> {
         Chore::Generate { check: true } => generate::check(root, &generate::folders()?),
         Chore::Generate { check: false } => generate::write(root, &generate::folders()?),
         Chore::Bench(arguments) => bench::run(root, arguments),
+        Chore::Image(arguments) => image::run(root, arguments),
     }
 }
