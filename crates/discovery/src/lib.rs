@@ -1,0 +1,1 @@
+//! The room in which other clusters are found.
