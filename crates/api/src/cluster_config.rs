@@ -19,11 +19,28 @@ pub const CLUSTER_ID_KEY: &str = "CLUSTER_ID";
 /// Key of [`CLUSTER_ID_CONFIG_MAP`].
 pub const CLUSTER_NAME_KEY: &str = "CLUSTER_NAME";
 
+/// Annotation on [`CLUSTER_ID_CONFIG_MAP`]: the fingerprint of the key that belongs to the identity, so that another key
+/// is noticed.
+pub const KEY_FINGERPRINT: &str = "liqo.io/key-fingerprint";
+
 /// Secret with the cluster's identity and the private key that proves it, in the same namespace.
 pub const IDENTITY_SECRET: &str = "liqo-identity";
 
 /// Type of [`IDENTITY_SECRET`].
 pub const IDENTITY_SECRET_TYPE: &str = "liqo.io/identity";
+
+/// Keys of [`IDENTITY_SECRET`]: the private key (PKCS#8) and the public key (SPKI), both as PEM, and the identity that
+/// they belong to.
+pub mod identity_secret {
+    /// The Ed25519 key with which the cluster signs.
+    pub const PRIVATE_KEY: &str = "private-key";
+    /// The key by which others recognise what it signed.
+    pub const PUBLIC_KEY: &str = "public-key";
+    /// What identifies the cluster for good.
+    pub const CLUSTER_ID: &str = "cluster-id";
+    /// What people call it.
+    pub const CLUSTER_NAME: &str = "cluster-name";
+}
 
 /// Condition: the cluster has an identity, and the key that proves it.
 pub const IDENTITY_READY: &str = "IdentityReady";
