@@ -1,14 +1,23 @@
 //! Reading an installation's objects.
 
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use std::error::Error;
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::api::ListParams;
+use kube::core::{ClusterResourceScope, Resource};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 /// The Deployment of the manager, and most of what belongs to it.
 pub const MANAGER: &str = "liqo-controller-manager";
-/// The one ClusterConfig.
-pub const CLUSTER_CONFIG: &str = "liqo";
+/// The label that all objects of liqo have, with its value.
+pub(crate) const OURS: &str = "app.kubernetes.io/part-of=liqo-rs";
+/// The ConfigMap with what was configured for the network.
+pub(crate) const NETWORK_CONFIG_MAP: &str = "liqo-network";
+/// Objects per answer; an API server builds an answer in memory.
+const PAGE: u32 = 500;
+/// No list that a person wants to look at is longer; a cluster with more peers is shown in part.
+pub(crate) const MOST: usize = 10_000;
 
 /// Where liqo is, or is supposed to be.
 #[derive(Clone)]
@@ -45,8 +54,8 @@ pub enum Unread {
 }
 
 impl Unread {
-    pub(crate) fn new(what: &str, error: &kube::Error) -> Self {
-        let what = what.to_owned();
+    pub(crate) fn new(what: impl Into<String>, error: &kube::Error) -> Self {
+        let what = what.into();
         match error {
             kube::Error::Api(status) if status.code == 404 => Self::Absent { what },
             kube::Error::Api(status) if status.code == 403 => {
@@ -55,7 +64,7 @@ impl Unread {
             kube::Error::Api(status) => {
                 Self::Failed { what, reason: format!("{} {}", status.code, status.message) }
             }
-            error => Self::Failed { what, reason: error.to_string() },
+            error => Self::Failed { what, reason: with_causes(error) },
         }
     }
 
@@ -63,6 +72,19 @@ impl Unread {
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent { .. })
     }
+
+    /// Whether a right is missing.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Forbidden { .. })
+    }
+}
+
+/// An error with what caused it; layers that repeat the one below are left out.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 impl Installation {
@@ -76,20 +98,67 @@ impl Installation {
         &self.namespace
     }
 
-    pub(crate) async fn manager(&self) -> Result<Deployment, Unread> {
-        let api: Api<Deployment> = Api::namespaced(self.client.clone(), &self.namespace);
-        api.get(MANAGER).await.map_err(|error| {
-            Unread::new(&format!("Deployment {MANAGER} in namespace {}", self.namespace), &error)
-        })
+    /// An object in the namespace of liqo.
+    pub(crate) async fn get<K>(&self, name: &str) -> Result<K, Unread>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        let what = || format!("{} {name} in namespace {}", K::kind(&()), self.namespace);
+        api.get(name).await.map_err(|error| Unread::new(what(), &error))
     }
 
-    /// Read as it is: an installation of another version may have fields that this one does not know.
-    pub(crate) async fn cluster_config(&self) -> Result<Value, Unread> {
-        let kind = GroupVersionKind::gvk("config.liqo.io", "v1alpha1", "ClusterConfig");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "clusterconfigs");
-        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
-        let what = format!("ClusterConfig {CLUSTER_CONFIG}");
-        let object = api.get(CLUSTER_CONFIG).await.map_err(|error| Unread::new(&what, &error))?;
-        Ok(object.data)
+    /// An object that is in no namespace.
+    pub(crate) async fn get_global<K>(&self, name: &str) -> Result<K, Unread>
+    where
+        K: Resource<Scope = ClusterResourceScope, DynamicType = ()>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        api.get(name).await.map_err(|error| Unread::new(format!("{} {name}", K::kind(&())), &error))
+    }
+
+    /// Objects in the namespace of liqo, those with a label if one is given.
+    pub(crate) async fn list<K>(&self, labels: &str) -> Result<Vec<K>, Unread>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        let what = format!("{} in namespace {}", K::plural(&()), self.namespace);
+        list(&api, &ListParams::default().labels(labels), &what).await
+    }
+
+    /// Objects of the whole cluster, those with a label if one is given.
+    pub(crate) async fn list_global<K>(&self, labels: &str) -> Result<Vec<K>, Unread>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        list(&api, &ListParams::default().labels(labels), &K::plural(&())).await
+    }
+}
+
+/// All pages of a list, up to [`MOST`] objects.
+pub(crate) async fn list<K>(api: &Api<K>, parameters: &ListParams, what: &str) -> Result<Vec<K>, Unread>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let mut parameters = parameters.clone().limit(PAGE);
+    let mut objects = Vec::new();
+    loop {
+        let page = api.list(&parameters).await.map_err(|error| Unread::new(what, &error))?;
+        objects.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) if objects.len() < MOST => parameters.continue_token = Some(token),
+            _ => return Ok(objects),
+        }
     }
 }

@@ -8,9 +8,24 @@
 //! never hides the others.
 //!
 //! * [`Versions`]: which build this is, and which ones the cluster runs
+//! * [`Report`]: whether everything is as it should be, as findings in sections
+//! * [`Status`]: how the installation is, at one look
 
+pub mod age;
+mod check;
+mod facts;
+mod finding;
 mod installation;
+mod peer;
+mod pod;
+mod status;
 mod version;
+mod webhook;
 
-pub use installation::{Installation, Unread};
+pub use check::{Report, Section, unreachable};
+pub use facts::Server;
+pub use finding::{Finding, Outcome};
+pub use installation::{Installation, MANAGER, Unread};
+pub use peer::PeerView;
+pub use status::{ClusterIdentity, ConditionView, Leader, PodStatus, Status, StatusVersions};
 pub use version::{Build, ClusterVersions, Versions};

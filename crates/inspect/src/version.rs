@@ -4,7 +4,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::installation::{Installation, Unread};
+use crate::facts::Read;
+use crate::installation::{Installation, MANAGER, Unread};
 
 /// The label that says which version an object was installed by.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
@@ -68,26 +69,30 @@ impl Build {
 impl Installation {
     /// Which versions the cluster runs.
     pub async fn versions(&self, kubernetes: &str) -> ClusterVersions {
-        let (config, manager) = tokio::join!(self.cluster_config(), self.manager());
-        cluster_versions(kubernetes, &config, &manager)
+        let (config, manager) = tokio::join!(self.cluster_config(), self.get::<Deployment>(MANAGER));
+        let problem = manager.as_ref().err().filter(|reason| !reason.is_absent()).map(ToString::to_string);
+        ClusterVersions {
+            kubernetes: kubernetes.to_owned(),
+            liqo: self::manager(&config, &manager),
+            image: manager.as_ref().ok().and_then(image),
+            problem,
+        }
     }
 }
 
-pub(crate) fn cluster_versions(
-    kubernetes: &str,
-    config: &Result<Value, Unread>,
-    manager: &Result<Deployment, Unread>,
-) -> ClusterVersions {
-    let running = config.as_ref().ok().and_then(|config| config["status"]["version"].as_str());
-    let manager = manager.as_ref();
-    let labelled = manager.ok().and_then(|manager| manager.metadata.labels.as_ref()?.get(VERSION_LABEL));
-    let problem = manager.err().filter(|reason| !reason.is_absent()).map(ToString::to_string);
-    ClusterVersions {
-        kubernetes: kubernetes.to_owned(),
-        liqo: running.map(str::to_owned).or(labelled.cloned()),
-        image: manager.ok().and_then(image),
-        problem,
+/// The manager's version: as the one that leads tells, else as it was installed. None when there is no manager; what a
+/// removed one told last is no longer true.
+pub(crate) fn manager(config: &Read<Value>, manager: &Read<Deployment>) -> Option<String> {
+    if manager.as_ref().is_err_and(Unread::is_absent) {
+        return None;
     }
+    let running = config.as_ref().ok().and_then(|config| config["status"]["version"].as_str());
+    running.map(str::to_owned).or_else(|| manager.as_ref().ok().and_then(label))
+}
+
+/// The version that a Deployment was installed by.
+pub(crate) fn label(manager: &Deployment) -> Option<String> {
+    manager.metadata.labels.as_ref()?.get(VERSION_LABEL).cloned()
 }
 
 fn image(manager: &Deployment) -> Option<String> {

@@ -17,10 +17,11 @@ use anyhow::Context as _;
 use clap::{ArgAction, Args};
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::{Client, Config};
+use liqo_inspect::Server;
 use liqo_kit::telemetry::{self, LogFormat};
 use liqo_sandbox::Place;
 
-pub(crate) use failure::{AccessError, Target};
+pub(crate) use failure::{AccessError, Target, Trouble};
 
 use crate::style::{Colour, Style};
 
@@ -117,6 +118,13 @@ pub(crate) struct Connection {
     pub(crate) kubernetes: Info,
     /// Where liqo is, or will be.
     pub(crate) namespace: String,
+}
+
+impl Connection {
+    /// What answered, for those who look at it.
+    pub(crate) fn server(&self) -> Server {
+        Server { address: self.target.to_string(), version: self.kubernetes.git_version.clone() }
+    }
 }
 
 impl Access {

@@ -8,11 +8,13 @@
 //! * a module per command: arguments and wiring; the work is done by the crates `liqo-*`
 
 mod access;
+mod check;
 mod duration;
 mod output;
 mod plugin;
 mod progress;
 mod sandbox;
+mod status;
 mod style;
 mod table;
 mod version;
@@ -55,6 +57,12 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show how liqo is in a cluster: identity, versions, pods, peers, and what is wrong
+    #[command(after_help = status::EXAMPLES)]
+    Status(OnCluster<status::Arguments>),
+    /// Check that everything is as it should be, with a hint for what is not
+    #[command(after_help = check::EXAMPLES)]
+    Check(OnCluster<check::Arguments>),
     /// Show the version of this program and of what the cluster runs
     #[command(after_help = version::EXAMPLES)]
     Version(OnCluster<version::Arguments>),
@@ -116,6 +124,8 @@ impl Arguments {
     fn run(self) -> anyhow::Result<ExitCode> {
         let access = |flags: access::Flags| Access::new(self.environment.clone(), self.flags.then(flags));
         match self.command {
+            Command::Status(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Check(it) => run(it.command.run(&access(it.flags)?)),
             Command::Version(it) => run(it.command.run(&access(it.flags)?)),
             Command::Sandbox(arguments) => run(arguments.run()),
             Command::Completion { shell } => {

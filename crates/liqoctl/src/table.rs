@@ -13,11 +13,20 @@ const GAP: usize = 3;
 
 impl Table {
     pub(crate) fn new<const N: usize>(heading: [&str; N]) -> Self {
-        Self { rows: vec![heading.map(str::to_owned).to_vec()] }
+        Self::of(&heading)
+    }
+
+    /// A table whose number of columns depends on what was asked for.
+    pub(crate) fn of(heading: &[&str]) -> Self {
+        Self { rows: vec![heading.iter().map(ToString::to_string).collect()] }
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(Vec::from(cells));
+        self.push(Vec::from(cells));
+    }
+
+    pub(crate) fn push(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
     }
 }
 

@@ -16,3 +16,20 @@ fn nonsense_is_refused_with_an_example() {
         assert!(parse_delay(text).unwrap_err().contains("at most 60 s"), "{text}");
     }
 }
+
+#[test]
+fn spans_are_read_as_kubectl_reads_them() {
+    for (text, seconds) in [
+        ("30s", 30.0),
+        ("10m", 600.0),
+        ("1h30m", 5400.0),
+        ("2d", 172_800.0),
+        ("500ms", 0.5),
+        ("1.5h", 5400.0),
+    ] {
+        assert_eq!(parse_span(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+    }
+    for text in ["", "30", "m", "-5m", "5 m", "1y", "NaNs", "infs", "1e400s", "0s", "400d", "10mm"] {
+        assert!(parse_span(text).unwrap_err().contains("10m or 1h30m"), "{text}");
+    }
+}

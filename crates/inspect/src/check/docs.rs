@@ -1,0 +1,31 @@
+//! Headings of docs/troubleshooting.md that findings point to. A test sees to it that they exist.
+
+pub(crate) const API_SERVER: &str = "the-api-server-cannot-be-reached";
+pub(crate) const CREDENTIALS: &str = "the-credentials-are-refused";
+pub(crate) const CLOCK: &str = "the-clocks-differ";
+pub(crate) const KUBERNETES: &str = "kubernetes-is-too-old";
+pub(crate) const PERMISSIONS: &str = "a-permission-is-missing";
+pub(crate) const MANAGER_RIGHTS: &str = "the-manager-lacks-its-rights";
+pub(crate) const NAMESPACE: &str = "the-namespace-is-missing-or-going-away";
+pub(crate) const POD_SECURITY: &str = "the-namespace-has-no-pod-security-level";
+pub(crate) const KINDS: &str = "a-kind-is-missing-or-different";
+pub(crate) const NOT_INSTALLED: &str = "liqo-is-not-installed";
+pub(crate) const NOT_AVAILABLE: &str = "the-manager-is-not-available";
+pub(crate) const NO_PODS: &str = "no-pod-is-created";
+pub(crate) const IMAGE: &str = "the-image-cannot-be-pulled";
+pub(crate) const CRASH: &str = "a-pod-crashes";
+pub(crate) const UNSCHEDULED: &str = "a-pod-is-not-scheduled";
+pub(crate) const STARTING: &str = "a-pod-does-not-start";
+pub(crate) const NOT_READY: &str = "a-pod-is-not-ready";
+pub(crate) const RESTARTS: &str = "a-pod-was-restarted";
+pub(crate) const LEADER: &str = "nobody-leads";
+pub(crate) const VERSIONS: &str = "versions-differ";
+pub(crate) const IDENTITY: &str = "the-identity-is-incomplete";
+pub(crate) const KEY_LOST: &str = "the-identitys-key-is-lost";
+pub(crate) const IDENTITY_DIFFERS: &str = "the-identity-differs-between-objects";
+pub(crate) const CONDITIONS: &str = "a-condition-is-not-true";
+pub(crate) const NETWORKS: &str = "the-networks-are-not-known-or-overlap";
+pub(crate) const POLICIES: &str = "a-network-policy-is-in-the-way";
+pub(crate) const FLOW: &str = "flow-control-is-dangling";
+pub(crate) const WEBHOOKS: &str = "a-webhook-was-left-behind";
+pub(crate) const PEERS: &str = "a-peer-is-in-trouble";
