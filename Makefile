@@ -2,7 +2,7 @@
 # On a fresh Debian machine, as root, with Rust and Go: `make demo` and `make test` need nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint build bench tools generate clean
+.PHONY: help demo test unit lint build image bench tools generate clean
 
 help: ## List these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -19,15 +19,17 @@ unit: ## Unit and property tests only
 lint: ## Formatting, clippy, licences and bans, documentation, generated files
 	@tools/test lint
 
-build: ## Release binaries: target/release/liqo and target/release/liqoctl
+build: ## Static release binaries in target/release, the container image in target/image
 	@tools/install packages
 	@tools/install rust
-	cargo build --release --locked -p liqo -p liqoctl
+	@tools/build
+
+image: build ## The container image and the list of what is in it: target/image
 
 bench: ## Measure and draw charts: target/bench
 	@tools/bench
 
-tools: ## Install what is missing: packages, Kubernetes programs, cargo tools
+tools: ## Install what is missing: packages, Kubernetes programs, Helm, cargo tools
 	@tools/install
 
 generate: ## Write the generated files anew

@@ -6,6 +6,7 @@ mod binary;
 mod command;
 mod commit;
 mod layout;
+mod notices;
 mod sbom;
 
 use std::fs;
@@ -52,7 +53,10 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<()> {
     let list = output.join(format!("liqo-{version}.cdx.json"));
 
     let linked = Linked::look(root, &arguments.cargo)?;
-    let digest = layout::image(&name, version, &commit, &binary, &root.join("LICENSE")).write(&archive)?;
+    let licence = root.join("LICENSE");
+    let notices = notices::read(&linked)?;
+    let content = layout::Content { binary: &binary, licence: &licence, notices };
+    let digest = layout::image(&name, version, &commit, content).write(&archive)?;
     let size = check_size(&archive)?;
     let product = Product {
         name: &arguments.name,

@@ -18,25 +18,31 @@ const DESCRIPTION: &str =
     "Lets Kubernetes clusters lend each other capacity: manager, gateway, fabric and broker";
 const LICENCE: &str = "Apache-2.0";
 
+/// What goes into it.
+#[derive(Debug)]
+pub(super) struct Content<'a> {
+    /// The static program.
+    pub(super) binary: &'a Path,
+    /// Our own licence.
+    pub(super) licence: &'a Path,
+    /// The licences of what is linked into the program.
+    pub(super) notices: String,
+}
+
 /// The image around one static binary. Everything belongs to root and nothing can be written, so that the root file
 /// system can be mounted read-only and a process that was taken over can change nothing.
-pub(super) fn image(
-    name: &ImageName,
-    version: &str,
-    commit: &Commit,
-    binary: &Path,
-    licence: &Path,
-) -> Image {
+pub(super) fn image(name: &ImageName, version: &str, commit: &Commit, content: Content<'_>) -> Image {
     // Some libraries ask for the name of the user they run as.
     let passwd =
         format!("root:x:0:0:root:/:/sbin/nologin\nliqo:x:{NONROOT}:{NONROOT}:liqo:/:/sbin/nologin\n");
     let group = format!("root:x:0:\nliqo:x:{NONROOT}:\n");
     let layer = Layer::new()
-        .file_from("/liqo", binary, 0o555)
+        .file_from("/liqo", content.binary, 0o555)
         .symlink("/usr/bin/liqo", "/liqo")
         .file("/etc/passwd", passwd.into_bytes(), 0o444)
         .file("/etc/group", group.into_bytes(), 0o444)
-        .file_from("/licenses/LICENSE", licence, 0o444);
+        .file_from("/licenses/LICENSE", content.licence, 0o444)
+        .file("/licenses/THIRD-PARTY.txt", content.notices.into_bytes(), 0o444);
     let image = Image::new(name.to_string())
         .layer(layer)
         .compression(COMPRESSION)

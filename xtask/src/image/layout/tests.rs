@@ -36,7 +36,8 @@ fn write(directory: &Directory, commit: &Commit) -> PathBuf {
     fs::write(&binary, "program").unwrap();
     fs::write(&licence, "you may").unwrap();
     let name = ImageName::complete("liqo:0.1.0").unwrap();
-    image(&name, "0.1.0", commit, &binary, &licence).write(&archive).unwrap();
+    let content = Content { binary: &binary, licence: &licence, notices: "others say".into() };
+    image(&name, "0.1.0", commit, content).write(&archive).unwrap();
     archive
 }
 
@@ -106,6 +107,7 @@ fn everything_in_it_belongs_to_root_and_nothing_can_be_written() {
         format!("-r-xr-xr-x 0/0 7 {when} liqo"),
         format!("lrwxrwxrwx 0/0 0 {when} usr/bin/liqo -> /liqo"),
         format!("-r--r--r-- 0/0 7 {when} licenses/LICENSE"),
+        format!("-r--r--r-- 0/0 10 {when} licenses/THIRD-PARTY.txt"),
     ] {
         assert!(lines.contains(&line), "no {line:?} in {lines:#?}");
     }

@@ -4,7 +4,7 @@
 //! could bring in); `cargo metadata` has their licences; `Cargo.lock` has their checksums.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use crate::image::command;
 use crate::image::layout::NAME;
 
-/// The programs that are built together: the features that one of them asks of a crate, the other gets too.
-const BUILT_TOGETHER: [&str; 2] = [NAME, "liqoctl"];
+/// What `tools/build` builds together: the features that one of them asks of a crate, the others get too.
+const BUILT_TOGETHER: [&str; 3] = [NAME, "liqoctl", "xtask"];
 
 /// The crates in the program.
 #[derive(Debug)]
@@ -29,12 +29,14 @@ pub(in crate::image) struct Linked {
 
 /// A crate in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Package {
-    pub(super) name: String,
-    pub(super) version: String,
+pub(in crate::image) struct Package {
+    pub(in crate::image) name: String,
+    pub(in crate::image) version: String,
     pub(super) description: Option<String>,
     /// As SPDX writes it.
-    pub(super) licence: Option<String>,
+    pub(in crate::image) licence: Option<String>,
+    /// Where its source is on this machine.
+    pub(in crate::image) directory: PathBuf,
     pub(super) repository: Option<String>,
     /// SHA-256 of the file that the registry has.
     pub(super) checksum: Option<String>,
@@ -96,6 +98,11 @@ impl Linked {
         let edges = edges.collect();
         let root = index(&start).context("a crate is reachable from itself")?;
         Ok(Self { packages, rust_version: rust.to_owned(), root, edges })
+    }
+
+    /// Those that are not a part of this repository.
+    pub(in crate::image) fn others(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| !package.is_ours())
     }
 
     /// The program itself.
@@ -166,6 +173,7 @@ struct Described {
     license: Option<String>,
     repository: Option<String>,
     source: Option<String>,
+    manifest_path: PathBuf,
 }
 
 fn details(metadata: &str, checksums: &BTreeMap<Key, String>) -> Result<BTreeMap<Key, Package>> {
@@ -180,6 +188,7 @@ fn details(metadata: &str, checksums: &BTreeMap<Key, String>) -> Result<BTreeMap
             // The way it was written before SPDX expressions came.
             licence: described.license.map(|text| text.replace(" / ", "/").replace('/', " OR ")),
             repository: described.repository,
+            directory: described.manifest_path.parent().unwrap_or(Path::new("")).to_owned(),
             checksum: checksums.get(&key).cloned(),
             from_registry: described.source.is_some(),
         };
