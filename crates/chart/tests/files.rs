@@ -87,7 +87,10 @@ fn every_value_is_documented_and_in_the_schema_and_nothing_else_is() {
 #[test]
 fn every_property_of_the_schema_is_described_and_unknown_ones_are_refused() {
     fn check(schema: &Value, path: &str) {
-        assert!(schema["description"].as_str().is_some_and(|text| text.ends_with('.')), "{path} has no description");
+        assert!(
+            schema["description"].as_str().is_some_and(|text| text.ends_with('.')),
+            "{path} has no description"
+        );
         if let Some(properties) = schema["properties"].as_object() {
             assert_eq!(schema["additionalProperties"], false, "{path}");
             for (name, inner) in properties {
@@ -98,7 +101,15 @@ fn every_property_of_the_schema_is_described_and_unknown_ones_are_refused() {
     check(&schema(), "");
 }
 
-/// What a file of the kit registers, with its prefix.
+/// What the manager registers, by the files that do it.
+const REGISTRATIONS: [&str; 4] = [
+    "crates/kit/src/watch/metrics.rs",
+    "crates/kit/src/write/metrics.rs",
+    "crates/identity/src/metrics.rs",
+    "crates/liqo/src/manager/process.rs",
+];
+
+/// What a file registers, with its prefix.
 ///
 /// Read from the source: a family without members, as all are before something happens, is not in what a registry
 /// prints.
@@ -108,17 +119,18 @@ fn registered(file: &str) -> Vec<String> {
         let after = source.split(call).skip(1);
         after.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     };
-    let prefix = named("sub_registry_with_prefix(\"").pop().expect("a prefix");
-    named("registry.register(\"").iter().map(|name| format!("{prefix}_{name}")).collect()
+    let prefix = named("sub_registry_with_prefix(\"").pop().map(|prefix| prefix + "_").unwrap_or_default();
+    named("registry.register(\"").iter().map(|name| format!("{prefix}{name}")).collect()
 }
 
 /// The names of the manager's metrics, without what Prometheus' conventions add.
 fn known_metrics() -> BTreeSet<String> {
     let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &metrics::registry()).expect("metrics can be encoded");
-    let process = text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split_once(' ')?.0.to_owned()));
-    let kit = ["watch", "write"].map(|room| registered(&format!("crates/kit/src/{room}/metrics.rs")));
-    process.chain(kit.concat()).collect()
+    prometheus_client::encoding::text::encode(&mut text, &metrics::registry())
+        .expect("metrics can be encoded");
+    let process =
+        text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split_once(' ')?.0.to_owned()));
+    process.chain(REGISTRATIONS.iter().flat_map(|file| registered(file))).collect()
 }
 
 /// Every text below `value` whose key is `name`.
@@ -147,11 +159,15 @@ fn the_dashboard_shows_metrics_that_exist() {
     assert!(expressions.len() >= 20, "too few queries: {expressions:?}");
     for expression in expressions {
         let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        let metrics: Vec<&str> =
-            words.filter(|word| ["watch_", "write_", "process_"].iter().any(|room| word.starts_with(room))).collect();
+        let metrics: Vec<&str> = words
+            .filter(|word| {
+                ["watch_", "write_", "process_", "liqo_"].iter().any(|room| word.starts_with(room))
+            })
+            .collect();
         assert!(!metrics.is_empty(), "no metric in {expression}");
         for metric in metrics {
-            let registered = metric.trim_end_matches("_total").trim_end_matches("_bucket");
+            let registered =
+                ["_total", "_bucket", "_info"].iter().fold(metric, |name, end| name.trim_end_matches(end));
             assert!(known.contains(registered), "{expression}: nobody tells {metric}; known are {known:?}");
         }
     }
@@ -166,8 +182,13 @@ fn panels_of_the_dashboard_do_not_overlap_and_say_what_they_show() {
         let at = |name: &str| panel["gridPos"][name].as_u64().expect("a position");
         let title = panel["title"].as_str().expect("a title");
         assert!(panel["type"] == "row" || panel["description"].is_string(), "{title} has no description");
-        for cell in (at("x")..at("x") + at("w")).flat_map(|x| (at("y")..at("y") + at("h")).map(move |y| (x, y))) {
-            assert!(cell.0 < 24 && taken.insert(cell), "{title} lies over another panel, or outside, at {cell:?}");
+        for cell in
+            (at("x")..at("x") + at("w")).flat_map(|x| (at("y")..at("y") + at("h")).map(move |y| (x, y)))
+        {
+            assert!(
+                cell.0 < 24 && taken.insert(cell),
+                "{title} lies over another panel, or outside, at {cell:?}"
+            );
         }
     }
 }
@@ -182,12 +203,16 @@ fn the_brokers_service_reaches_the_broker() {
     }
     let container = &template["spec"]["containers"][0];
     let ports = container["ports"].as_array().expect("ports");
-    let number = |name: &Value| ports.iter().find(|port| port["name"] == *name).map(|port| &port["containerPort"]);
+    let number =
+        |name: &Value| ports.iter().find(|port| port["name"] == *name).map(|port| &port["containerPort"]);
     for port in service["spec"]["ports"].as_array().expect("ports") {
         assert_eq!(number(&port["targetPort"]), Some(&port["port"]));
     }
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
-        assert!(number(&container[probe]["httpGet"]["port"]).is_some(), "{probe} asks a port that nobody serves");
+        assert!(
+            number(&container[probe]["httpGet"]["port"]).is_some(),
+            "{probe} asks a port that nobody serves"
+        );
     }
     assert_eq!(find(&broker, "ServiceAccount", "liqo-broker")["metadata"]["namespace"], "liqo");
 }

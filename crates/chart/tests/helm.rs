@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 #[path = "support/helm.rs"]
+#[expect(dead_code, reason = "files of the repository are read elsewhere")]
 mod support;
 
 use liqo_chart::{Chart, values};
@@ -13,7 +14,13 @@ use support::{Set, chart_directory, find, helm, key, release, sets, template, te
 fn helm_finds_nothing_to_complain_about() {
     for set in sets() {
         let chart = chart_directory();
-        let output = helm(["lint".as_ref(), "--strict".as_ref(), chart.as_os_str(), "-f".as_ref(), set.path.as_os_str()]);
+        let output = helm([
+            "lint".as_ref(),
+            "--strict".as_ref(),
+            chart.as_os_str(),
+            "-f".as_ref(),
+            set.path.as_os_str(),
+        ]);
         assert!(output.status.success(), "{}: {}{}", set.name, text(&output.stdout), text(&output.stderr));
     }
 }
@@ -33,7 +40,8 @@ fn same(set: &Set, name: &str, namespace: &str) {
     let release = release(name, namespace);
     let theirs = template(&release, ["-f".as_ref(), set.path.as_os_str()])
         .unwrap_or_else(|error| panic!("{}: Helm cannot render it: {error}", set.name));
-    let ours = ours(&release, &set.text).unwrap_or_else(|error| panic!("{}: we cannot render it: {error}", set.name));
+    let ours = ours(&release, &set.text)
+        .unwrap_or_else(|error| panic!("{}: we cannot render it: {error}", set.name));
     compare(&set.name, &theirs, &ours);
 }
 
@@ -170,7 +178,9 @@ fn what_makes_no_sense_is_refused_with_its_place_by_helm_and_by_us() {
 
 #[test]
 fn an_old_kubernetes_is_refused_by_helm_and_by_us() {
-    for (version, accepted) in [("1.31.9", false), ("1.32.0", true), ("1.33.5-gke.1162000", true), ("1.35.0", true)] {
+    for (version, accepted) in
+        [("1.31.9", false), ("1.32.0", true), ("1.33.5-gke.1162000", true), ("1.35.0", true)]
+    {
         let mut release = release("liqo", "liqo");
         version.clone_into(&mut release.kubernetes_version);
         let (theirs, ours) = (template(&release, [""; 0]), ours(&release, "{}"));
@@ -195,11 +205,16 @@ fn arguments_given_by_hand_come_last_and_unchanged() {
     let set = sets().into_iter().find(|set| set.name == "extra-args").expect("the value set is there");
     let given = values::load(&set.text).expect("the value set is YAML");
     let given = given["controllerManager"]["pod"]["extraArgs"].as_array().expect("a list");
-    let objects = template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
+    let objects =
+        template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
     let arguments = arguments(&objects);
-    let tail: Vec<Value> = arguments[arguments.len() - given.len()..].iter().map(|text| json!(text)).collect();
+    let tail: Vec<Value> =
+        arguments[arguments.len() - given.len()..].iter().map(|text| json!(text)).collect();
     assert_eq!(&tail, given);
-    assert!(arguments.contains(&"--kubelet-image=capacitorset/liqo-broker-vk:latest".to_owned()), "{arguments:?}");
+    assert!(
+        arguments.contains(&"--kubelet-image=capacitorset/liqo-broker-vk:latest".to_owned()),
+        "{arguments:?}"
+    );
 }
 
 #[test]
@@ -217,7 +232,8 @@ fn pods_start_anew_exactly_when_their_configuration_changed() {
 #[test]
 fn selectors_are_the_same_whatever_the_values_are() {
     let selectors = |set: &Set| {
-        let objects = template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
+        let objects =
+            template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
         find(&objects, "Deployment", "liqo-controller-manager")["spec"]["selector"].clone()
     };
     // A Deployment's selector can never change: this is what clusters out there have.

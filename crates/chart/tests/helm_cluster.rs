@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 #[path = "support/helm.rs"]
+#[expect(dead_code, reason = "only their paths are needed of the value sets")]
 mod support;
 
 use std::path::Path;
@@ -27,7 +28,7 @@ async fn a_real_api_server_takes_what_the_chart_renders_and_helm_installs_upgrad
     the_manifests_of_k8s_apply_as_they_are(cluster);
     the_kinds_of_the_chart_are_those_of_deploy(cluster);
 
-    let kubeconfig = cluster.kubeconfig().to_owned();
+    let kubeconfig = cluster.kubeconfig();
     helm_installs_and_tells_what_we_tell(&kubeconfig);
     the_managers_requests_go_to_its_own_level_and_its_lease_ahead_of_them(cluster);
     pods_pass_the_restricted_level_and_others_do_not(cluster);
@@ -54,7 +55,12 @@ fn prepare(cluster: TestCluster<'_>) {
     stdout(&cluster.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]));
     for namespace in ["liqo", "monitoring"] {
         stdout(&cluster.kubectl(["create", "namespace", namespace]));
-        stdout(&cluster.kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]));
+        stdout(&cluster.kubectl([
+            "label",
+            "namespace",
+            namespace,
+            "pod-security.kubernetes.io/enforce=restricted",
+        ]));
     }
 }
 
@@ -70,7 +76,8 @@ fn dry_run(cluster: TestCluster<'_>, file: &Path, how: &[&str]) -> String {
 fn every_value_set_is_accepted(cluster: TestCluster<'_>) {
     let file = std::env::temp_dir().join(format!("liqo-chart-objects-{}.json", std::process::id()));
     for set in sets() {
-        let mut objects = template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
+        let mut objects =
+            template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
         objects.retain(|object| !FOREIGN.iter().any(|kind| object["kind"] == *kind));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         std::fs::write(&file, list.to_string()).expect("a file can be written");
@@ -130,7 +137,10 @@ fn flow_schema_of(cluster: TestCluster<'_>, request: &[&str]) -> String {
     let schemas: Value = serde_json::from_str(&schemas).expect("JSON");
     let schemas = schemas["items"].as_array().expect("a list");
     let schema = schemas.iter().find(|schema| schema["metadata"]["uid"] == uid.as_str());
-    schema.and_then(|schema| schema["metadata"]["name"].as_str()).expect("a FlowSchema that exists").to_owned()
+    schema
+        .and_then(|schema| schema["metadata"]["name"].as_str())
+        .expect("a FlowSchema that exists")
+        .to_owned()
 }
 
 fn the_managers_requests_go_to_its_own_level_and_its_lease_ahead_of_them(cluster: TestCluster<'_>) {
@@ -142,7 +152,10 @@ fn the_managers_requests_go_to_its_own_level_and_its_lease_ahead_of_them(cluster
             if found == expected {
                 return;
             }
-            assert!(std::time::SystemTime::now() < deadline, "{request:?} falls under {found}, not {expected}");
+            assert!(
+                std::time::SystemTime::now() < deadline,
+                "{request:?} falls under {found}, not {expected}"
+            );
         }
     };
     own(&["get", "--raw", "/apis/discovery.liqo.io/v1alpha1/foreignclusters"], "liqo-controller-manager");
@@ -186,14 +199,18 @@ fn a_second_release_is_refused(kubeconfig: &Path) {
     for namespace in ["liqo", "monitoring"] {
         let second = helm_at(kubeconfig, &["install", "second", chart, "--namespace", namespace]);
         let said = text(&second.stderr);
-        assert!(!second.status.success() && said.contains("cannot be imported into the current release"), "{said}");
+        assert!(
+            !second.status.success() && said.contains("cannot be imported into the current release"),
+            "{said}"
+        );
     }
 }
 
 fn helm_upgrades(cluster: TestCluster<'_>, kubeconfig: &Path) {
     let chart = chart_directory();
     let chart = chart.to_str().expect("a path of ordinary characters");
-    let more = ["--namespace", "liqo", "--reset-then-reuse-values", "--set", "enableHA=true,networkConfig.mtu=1300"];
+    let more =
+        ["--namespace", "liqo", "--reset-then-reuse-values", "--set", "enableHA=true,networkConfig.mtu=1300"];
     let said = stdout(&helm_at(kubeconfig, &[&["upgrade", "liqo", chart][..], &more].concat()));
     assert!(said.contains("kubectl apply --server-side -f deploy/crds"), "{said}");
     let path = "jsonpath={.spec.replicas} {.spec.template.spec.containers[0].args[2]}";
@@ -207,7 +224,8 @@ fn helm_removes_everything_it_made(cluster: TestCluster<'_>, kubeconfig: &Path) 
     for object in rendered {
         let kind = object["kind"].as_str().expect("a kind").to_lowercase();
         let name = object["metadata"]["name"].as_str().expect("a name");
-        let left = stdout(&cluster.kubectl(["get", &kind, name, "-n", "liqo", "--ignore-not-found", "-o", "name"]));
+        let left =
+            stdout(&cluster.kubectl(["get", &kind, name, "-n", "liqo", "--ignore-not-found", "-o", "name"]));
         assert_eq!(left, "", "{} is left", key(&object));
     }
 }

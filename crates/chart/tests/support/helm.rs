@@ -106,7 +106,8 @@ pub(crate) fn key(object: &Value) -> String {
 /// The object of this kind and name.
 pub(crate) fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
     let found = objects.iter().find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
-    found.unwrap_or_else(|| panic!("no {kind} {name} among {:?}", objects.iter().map(key).collect::<Vec<_>>()))
+    found
+        .unwrap_or_else(|| panic!("no {kind} {name} among {:?}", objects.iter().map(key).collect::<Vec<_>>()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test has no argument struct")]
@@ -116,7 +117,8 @@ fn program() -> PathBuf {
     let cache = variable("XDG_CACHE_HOME").unwrap_or_else(|| home.join(".cache")).join("liqo-rs");
     let cached = variable("LIQO_TOOLS_DIR").unwrap_or(cache).join(HELM);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::iter::once(cached.clone()).chain(std::env::split_paths(&path).map(|dir| dir.join("helm")));
+    let mut places =
+        std::iter::once(cached.clone()).chain(std::env::split_paths(&path).map(|dir| dir.join("helm")));
     places.find(|place| place.is_file()).unwrap_or_else(|| {
         panic!("no Helm at {} nor in the PATH; `tools/install helm` builds it", cached.display())
     })
