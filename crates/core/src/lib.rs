@@ -10,10 +10,26 @@
 //! texts Kubernetes reads and writes, which is checked against Kubernetes' own library.
 //! In [`Resources`] every resource stands for itself: a bad one is reported and spoils no other.
 
+pub mod capacity;
+pub mod contract;
+mod field;
+mod fraction;
+pub mod ledger;
+pub mod money;
+pub mod names;
+mod pattern;
+pub mod policy;
 mod quantity;
 mod resources;
+pub mod selector;
+mod span;
+#[cfg(test)]
+mod testing;
 
+pub use field::{FieldProblem, FieldProblems};
+pub use pattern::Patterns;
 pub use quantity::{Format, Granularity, ParseQuantityError, Quantity, Ratio, RoundTo, Rounding};
 pub use resources::{
     InvalidResourceName, Partial, ResourceName, ResourceProblem, ResourceProblems, Resources,
 };
+pub use span::{InvalidSpan, Span};

@@ -79,12 +79,22 @@ impl fmt::Display for Ratio {
 }
 
 impl Granularity {
-    const fn nanos(self) -> u128 {
+    pub(crate) const fn nanos(self) -> u128 {
         match self {
             Self::Nano => 1,
             Self::Micro => 1_000,
             Self::Milli => 1_000_000,
             Self::Whole => NANOS_PER_UNIT.unsigned_abs(),
+        }
+    }
+}
+
+impl Rounding {
+    fn goes_up(self, remainder: u128, divisor: u128) -> bool {
+        match self {
+            Self::TowardZero => false,
+            Self::AwayFromZero => remainder > 0,
+            Self::Nearest => remainder >= divisor - remainder,
         }
     }
 }
@@ -99,15 +109,19 @@ impl RoundTo {
 impl Quantity {
     /// This quantity times `ratio`, rounded once and exactly as told; `None` beyond [`Quantity::MAX`].
     pub fn scale(self, ratio: Ratio, to: RoundTo) -> Option<Self> {
-        let step = to.granularity.nanos();
-        let divisor = u128::from(ratio.denominator) * step;
-        let (steps, remainder) = multiply_divide(self.nanos.unsigned_abs(), ratio.numerator, divisor)?;
-        let up = match to.rounding {
-            Rounding::TowardZero => false,
-            Rounding::AwayFromZero => remainder > 0,
-            Rounding::Nearest => remainder >= divisor - remainder,
-        };
-        let magnitude = i128::try_from(steps.checked_add(u128::from(up))?.checked_mul(step)?).ok()?;
+        self.scale_to(ratio, to.granularity.nanos(), to.rounding)
+    }
+
+    /// This quantity times `ratio`, rounded once to a multiple of `portion` billionths; `None` beyond
+    /// [`Quantity::MAX`] and where the fraction has too many digits to be reckoned with.
+    pub(crate) fn scale_to(self, ratio: Ratio, portion: u128, rounding: Rounding) -> Option<Self> {
+        let divisor = u128::from(ratio.denominator).checked_mul(portion)?;
+        if divisor == 0 || divisor >= 1 << 96 {
+            return None;
+        }
+        let (portions, remainder) = multiply_divide(self.nanos.unsigned_abs(), ratio.numerator, divisor)?;
+        let up = rounding.goes_up(remainder, divisor);
+        let magnitude = i128::try_from(portions.checked_add(u128::from(up))?.checked_mul(portion)?).ok()?;
         Self::from_nanos(if self.is_negative() { -magnitude } else { magnitude }, self.format)
     }
 
@@ -120,7 +134,7 @@ impl Quantity {
 /// Quotient and remainder of `amount * factor / divisor`; `None` if the quotient needs more than 128 bits.
 ///
 /// The product may need 192 bits, so that the division goes down in digits of 32 bits. A divisor below 2^96
-/// leaves remainders that take another digit without overflowing; ours is below 2^94.
+/// leaves remainders that take another digit without overflowing; the caller sees to that.
 fn multiply_divide(amount: u128, factor: u64, divisor: u128) -> Option<(u128, u128)> {
     const LOW_HALF: u128 = u64::MAX as u128;
     let factor = u128::from(factor);

@@ -5,10 +5,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::quantity::{Excerpt, Granularity};
+use crate::quantity::{Excerpt, Format, Granularity, Quantity};
 
 const LONGEST_NAME: usize = 63;
 const LONGEST_PREFIX: usize = 253;
+
+const HUGE_PAGES: &str = "hugepages-";
+const MEBIBYTE: u128 = 1 << 20;
+/// Processors have pages of up to 16 GiB; a name that says more is no page size.
+const LARGEST_PAGE: i64 = 1 << 34;
 
 /// The name of a resource as Kubernetes allows it: `cpu`, `hugepages-2Mi`, `nvidia.com/gpu`. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +60,36 @@ impl ResourceName {
             _ => Granularity::Whole,
         }
     }
+
+    /// Whether the amount is a number of bytes: memory, storage, huge pages, and quotas of them.
+    pub fn is_bytes(&self) -> bool {
+        let name = self.as_str();
+        let name = name.strip_prefix("requests.").or_else(|| name.strip_prefix("limits.")).unwrap_or(name);
+        matches!(name, "memory" | "ephemeral-storage" | "storage") || name.starts_with(HUGE_PAGES)
+    }
+
+    /// The family of units in which amounts of the resource are commonly written: `4Gi` of memory, `500m` of CPU.
+    pub fn format(&self) -> Format {
+        if self.is_bytes() { Format::BinarySi } else { Format::DecimalSi }
+    }
+
+    /// The smallest portion that is worth sharing, in billionths of a unit: a millicore, a MiB of memory or
+    /// storage, a page of huge pages, and one of everything else.
+    pub(crate) fn portion(&self) -> u128 {
+        const UNIT: u128 = 1_000_000_000;
+        match self.as_str().strip_prefix(HUGE_PAGES) {
+            Some(size) => UNIT * page_size(size),
+            None if self.is_bytes() => UNIT * MEBIBYTE,
+            None => self.granularity().nanos(),
+        }
+    }
+}
+
+/// Bytes in a page of `hugepages-<size>`; one where the name says nothing sensible.
+fn page_size(size: &str) -> u128 {
+    let Ok(size) = size.parse::<Quantity>() else { return 1 };
+    let bytes = size.value();
+    if (1..=LARGEST_PAGE).contains(&bytes) { bytes.unsigned_abs().into() } else { 1 }
 }
 
 impl FromStr for ResourceName {

@@ -1,0 +1,201 @@
+//! What a cluster has to share: its nodes, what their pods request, and what is left.
+//!
+//! A node counts if it is **ready, schedulable and physical** (a virtual node stands for somebody else's capacity,
+//! which must not be lent on as if it were ours). Of each such node there is free what it can allocate, minus what
+//! the pods placed on it request. Each node and each resource stands for itself: a node that is overdrawn on memory
+//! has none left, which takes nothing from its CPU and nothing from the other nodes.
+//!
+//! Pods that somebody else offloaded here are counted by owner, so that a peer's own pods can be counted as free
+//! when it is the one who asks: what it uses is part of what it is offered.
+
+use std::collections::BTreeMap;
+
+use crate::names::ClusterId;
+use crate::quantity::{Format, Quantity};
+use crate::resources::{ResourceName, Resources};
+use crate::selector::{Labels, Selector};
+
+mod largest;
+mod pod;
+
+#[cfg(test)]
+mod tests;
+
+pub use largest::LargestPod;
+pub use pod::{InitContainer, PodRequests};
+
+/// The resource that says how many pods a node takes.
+const PODS: &str = "pods";
+
+/// A node, as far as sharing is concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// What pods may request on it in all.
+    pub allocatable: Resources,
+    /// Its labels, which policies select by.
+    pub labels: Labels,
+    /// Whether its kubelet says that it is ready.
+    pub ready: bool,
+    /// Whether new pods may come: neither cordoned nor tainted against everybody.
+    pub schedulable: bool,
+    /// Whether it stands for another cluster.
+    pub virtual_node: bool,
+}
+
+/// Whose pod it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// Somebody's of this cluster.
+    Local,
+    /// Offloaded by a peer.
+    Peer(ClusterId),
+}
+
+/// What the pods on one node request, by owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    local: Resources,
+    peers: BTreeMap<ClusterId, Resources>,
+}
+
+/// All nodes with their load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    nodes: BTreeMap<String, (Node, Load)>,
+}
+
+/// Why nodes do not count, for who wonders where the capacity is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCount {
+    /// Nodes that count.
+    pub counted: usize,
+    /// Nodes that are not ready.
+    pub not_ready: usize,
+    /// Nodes that take no new pods.
+    pub unschedulable: usize,
+    /// Nodes that stand for other clusters.
+    pub virtual_nodes: usize,
+    /// Nodes that the policy does not select.
+    pub not_selected: usize,
+}
+
+/// What some nodes have, and what of it is left for a certain asker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// What the nodes can allocate.
+    pub allocatable: Resources,
+    /// What local pods request on them.
+    pub local: Resources,
+    /// What pods of peers request on them whose use is not counted as free.
+    pub foreign: Resources,
+    /// What is left: never negative, and node by node, so that an overdrawn node takes nothing from the others.
+    pub free: Resources,
+}
+
+impl Load {
+    /// Counts a pod that is placed on the node and has not finished.
+    pub fn add(&mut self, owner: &Owner, requests: &Resources) {
+        let sum = match owner {
+            Owner::Local => &mut self.local,
+            Owner::Peer(peer) => self.peers.entry(peer.clone()).or_default(),
+        };
+        *sum = sum.saturating_add(requests);
+        if let Ok(pods) = PODS.parse::<ResourceName>() {
+            let count = requests.amount(PODS).is_zero().into();
+            sum.insert(pods, sum.amount(PODS).saturating_add(Quantity::from_units(count, Format::DecimalSi)));
+        }
+    }
+}
+
+impl FromIterator<(Owner, Resources)> for Load {
+    fn from_iter<I: IntoIterator<Item = (Owner, Resources)>>(pods: I) -> Self {
+        let mut load = Self::default();
+        for (owner, requests) in pods {
+            load.add(&owner, &requests);
+        }
+        load
+    }
+}
+
+impl Node {
+    /// Whether its capacity can be shared at all.
+    const fn counts(&self) -> bool {
+        self.ready && self.schedulable && !self.virtual_node
+    }
+}
+
+impl Capacity {
+    /// Adds a node with its load, or replaces the node of that name.
+    pub fn insert(&mut self, node: Node, load: Load) {
+        self.nodes.insert(node.name.clone(), (node, load));
+    }
+
+    /// Removes the node of this name.
+    pub fn remove(&mut self, node: &str) {
+        self.nodes.remove(node);
+    }
+
+    /// How many nodes count for a policy with this selector, and why the others do not.
+    pub fn count(&self, selector: &Selector) -> NodeCount {
+        let mut count = NodeCount::default();
+        for (node, _) in self.nodes.values() {
+            let place = match node {
+                node if node.virtual_node => &mut count.virtual_nodes,
+                node if !node.ready => &mut count.not_ready,
+                node if !node.schedulable => &mut count.unschedulable,
+                node if !selector.matches(&node.labels) => &mut count.not_selected,
+                _ => &mut count.counted,
+            };
+            *place += 1;
+        }
+        count
+    }
+
+    /// What the selected nodes have. What the peers of `counts_as_free` use there is counted as free.
+    pub fn pool(&self, selector: &Selector, counts_as_free: impl Fn(&ClusterId) -> bool) -> Pool {
+        let mut pool = Pool::default();
+        for (node, load) in self.selected(selector) {
+            let foreign =
+                sum(load.peers.iter().filter(|(peer, _)| !counts_as_free(peer)).map(|(_, used)| used));
+            pool.free = pool.free.saturating_add(&left(node, &load.local.saturating_add(&foreign)));
+            pool.allocatable = pool.allocatable.saturating_add(&node.allocatable);
+            pool.local = pool.local.saturating_add(&load.local);
+            pool.foreign = pool.foreign.saturating_add(&foreign);
+        }
+        pool
+    }
+
+    /// What is free for one peer before any policy: allocatable minus requests, plus what it uses itself.
+    pub fn free_for(&self, peer: &ClusterId, selector: &Selector) -> Resources {
+        self.pool(selector, |other| other == peer).free
+    }
+
+    /// What a peer's pods request on the selected nodes.
+    pub fn used_by(&self, peer: &str, selector: &Selector) -> Resources {
+        sum(self.selected(selector).filter_map(|(_, load)| load.peers.get(peer)))
+    }
+
+    /// What a peer's pods request on any node, ready or not: what a contract is held against.
+    pub fn used_anywhere_by(&self, peer: &str) -> Resources {
+        sum(self.nodes.values().filter_map(|(_, load)| load.peers.get(peer)))
+    }
+
+    fn selected<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = (&'a Node, &'a Load)> {
+        self.nodes
+            .values()
+            .filter(|(node, _)| node.counts() && selector.matches(&node.labels))
+            .map(|(node, load)| (node, load))
+    }
+}
+
+/// What is left of a node's resources; only of those that the node has.
+fn left(node: &Node, requested: &Resources) -> Resources {
+    let left = |amount: Quantity, name: &ResourceName| amount.sub_to_zero(requested.amount(name.as_str()));
+    node.allocatable.iter().map(|(name, amount)| (name.clone(), left(amount, name))).collect()
+}
+
+fn sum<'a>(lists: impl Iterator<Item = &'a Resources>) -> Resources {
+    lists.fold(Resources::new(), |sum, list| sum.saturating_add(list))
+}

@@ -1,0 +1,5 @@
+//! Contracts.
+
+mod clauses;
+
+pub use clauses::{Enforcement, Renewal, ServiceLevel};

@@ -1,0 +1,315 @@
+//! What has been promised to whom. What a provider has promised it has not got any more.
+//!
+//! A [`Sale`] is one contract's claim. It enters by [`Ledger::admit`], which refuses what is no longer there to be
+//! sold, first as a **proposal** (reserved while the signatures are under way) and by [`Ledger::confirm`] as
+//! **standing**. An amendment is a proposal of the same contract with a higher sequence number: until it is confirmed
+//! the larger of old and new is reserved, then it replaces its predecessor. A proposal that comes to nothing is
+//! [abandoned](Ledger::abandon), a contract that is over is [ended](Ledger::end), and neither leaves anything reserved.
+//!
+//! # What may be sold
+//!
+//! Each policy is a **pot** that all its peers share; sharing without any policy is a pot of its own. Of every
+//! resource
+//!
+//! 1. all sales of a pot together are at most what the policy allows ([`Limits::pot`]), and
+//! 2. all sales of all pots together are at most what the cluster has ([`Limits::total`]),
+//!
+//! at the moment of admission. Sales of a pot whose policy no longer exists count against every pot. Capacity may
+//! shrink later; then nothing is taken away silently, [`Ledger::shortages`] says whose promise is not backed any more.
+//!
+//! A ledger is a value: every step gives a new one. It is made anew from the contracts after a restart, in any order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::names::{ClusterId, ContractId};
+use crate::quantity::Quantity;
+use crate::resources::{ResourceProblems, Resources};
+
+mod shortage;
+
+#[cfg(test)]
+mod tests;
+
+pub use shortage::Shortage;
+
+/// Where a sale comes from: the policy's name, or `None` for what is shared without any policy.
+pub type Pot = Option<String>;
+
+/// What one contract claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sale {
+    /// The contract.
+    pub contract: ContractId,
+    /// Which amendment of it, 0 being the original.
+    pub sequence: u64,
+    /// The consumer.
+    pub peer: ClusterId,
+    /// The pot that it comes from.
+    pub pot: Pot,
+    /// What is promised.
+    pub resources: Resources,
+    /// When it was promised first; who came first is served first if it is not enough for all.
+    pub since: Timestamp,
+}
+
+/// How much may be sold now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// What the sale's pot may have sold in all, this sale included.
+    pub pot: Resources,
+    /// What all pots together may have sold in all, this sale included.
+    pub total: Resources,
+    /// The pots that exist; what was sold from another one counts against each of them.
+    pub pots: BTreeSet<Pot>,
+}
+
+/// All promises.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    entries: BTreeMap<ContractId, Entry>,
+}
+
+/// What is known of one contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    Proposed(Sale),
+    Standing(Sale),
+    Amending { standing: Sale, proposed: Sale },
+}
+
+/// Why a sale is not admitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdmitted {
+    /// There is not enough left.
+    #[error("not enough left to sell: {0} too much")]
+    Shortfall(Resources),
+    /// The contract is at a later amendment already.
+    #[error("contract {contract} is at amendment {standing} already; amendment {sequence} comes too late")]
+    Stale {
+        /// The contract.
+        contract: ContractId,
+        /// The amendment that was to be admitted.
+        sequence: u64,
+        /// The amendment that stands.
+        standing: u64,
+    },
+    /// The contract is somebody else's.
+    #[error("contract {contract} belongs to another cluster than {peer}")]
+    Foreign {
+        /// The contract.
+        contract: ContractId,
+        /// The cluster that it was to be admitted for.
+        peer: ClusterId,
+    },
+    /// The amounts are none.
+    #[error("the amounts cannot be sold: {0}")]
+    Amounts(ResourceProblems),
+}
+
+impl Ledger {
+    /// Admits a sale as a proposal if what it adds is still there. Admitting the same sale again changes nothing.
+    ///
+    /// A resource of which an amendment wants no more than the contract has from the pot already is never refused:
+    /// giving back must always be possible, also when there is less than was sold.
+    pub fn admit(&self, limits: &Limits, sale: Sale) -> Result<Self, NotAdmitted> {
+        sale.resources.clone().refuse_negative().into_result().map_err(NotAdmitted::Amounts)?;
+        if let Some(entry) = self.entries.get(&sale.contract) {
+            if entry.has(&sale) {
+                return Ok(self.clone());
+            }
+            entry.check_order(&sale)?;
+        }
+        let in_pot = |there: &Sale| limits.counts_against(&sale.pot, &there.pot);
+        let shortfall =
+            self.excess(&sale, in_pot, &limits.pot).max(&self.excess(&sale, |_| true, &limits.total));
+        if !shortfall.is_empty() {
+            return Err(NotAdmitted::Shortfall(shortfall));
+        }
+        Ok(self.with_proposal(sale))
+    }
+
+    /// Makes a proposal standing; what stood before is gone. Nothing happens if there is no such proposal.
+    #[must_use]
+    pub fn confirm(&self, contract: &str, sequence: u64) -> Self {
+        self.changed(contract, |entry| match entry {
+            Entry::Proposed(proposed) | Entry::Amending { proposed, .. } if proposed.sequence == sequence => {
+                Some(Entry::Standing(proposed))
+            }
+            other => Some(other),
+        })
+    }
+
+    /// Forgets a proposal; what stood before stands. Nothing happens if there is no such proposal.
+    #[must_use]
+    pub fn abandon(&self, contract: &str, sequence: u64) -> Self {
+        self.changed(contract, |entry| match entry {
+            Entry::Proposed(proposed) if proposed.sequence == sequence => None,
+            Entry::Amending { standing, proposed } if proposed.sequence == sequence => {
+                Some(Entry::Standing(standing))
+            }
+            other => Some(other),
+        })
+    }
+
+    /// Forgets a contract altogether.
+    #[must_use]
+    pub fn end(&self, contract: &str) -> Self {
+        let mut ledger = self.clone();
+        ledger.entries.remove(contract);
+        ledger
+    }
+
+    /// Puts a sale in that was admitted before, without asking: for making the ledger anew from contracts. A later
+    /// amendment replaces an earlier one, so that the order does not matter.
+    #[must_use]
+    pub fn restore(&self, sale: Sale, standing: bool) -> Self {
+        let mut ledger = self.clone();
+        let (stood, waited) = match ledger.entries.remove(&sale.contract) {
+            None => (None, None),
+            Some(Entry::Proposed(proposed)) => (None, Some(proposed)),
+            Some(Entry::Standing(standing)) => (Some(standing), None),
+            Some(Entry::Amending { standing, proposed }) => (Some(standing), Some(proposed)),
+        };
+        let contract = sale.contract.clone();
+        let (now, soon) =
+            if standing { (later(stood, Some(sale)), waited) } else { (stood, later(waited, Some(sale))) };
+        let entry = match (now, soon) {
+            (None, None) => return ledger,
+            (None, Some(proposed)) => Entry::Proposed(proposed),
+            (Some(standing), Some(proposed)) if proposed.sequence > standing.sequence => {
+                Entry::Amending { standing, proposed }
+            }
+            (Some(standing), _) => Entry::Standing(standing),
+        };
+        ledger.entries.insert(contract, entry);
+        ledger
+    }
+
+    /// What is reserved in all.
+    pub fn sold(&self) -> Resources {
+        self.sum(|_| true)
+    }
+
+    /// What is reserved for a peer.
+    pub fn sold_to(&self, peer: &str) -> Resources {
+        self.sum(|sale| sale.peer.as_str() == peer)
+    }
+
+    /// What is reserved for the sales that `counts` says yes to.
+    pub(crate) fn sum(&self, counts: impl Fn(&Sale) -> bool) -> Resources {
+        self.entries
+            .values()
+            .fold(Resources::new(), |sum, entry| sum.saturating_add(&entry.reserved(&counts)))
+    }
+
+    /// All sales, standing or proposed.
+    pub fn sales(&self) -> impl Iterator<Item = &Sale> {
+        self.entries.values().flat_map(|entry| match entry {
+            Entry::Proposed(sale) | Entry::Standing(sale) => [Some(sale), None].into_iter().flatten(),
+            Entry::Amending { standing, proposed } => [Some(standing), Some(proposed)].into_iter().flatten(),
+        })
+    }
+
+    /// By how much the sales that `counts` says yes to exceed `limit` once `sale` is among them; only the resources
+    /// of which the sale adds to what its contract has.
+    fn excess(&self, sale: &Sale, counts: impl Fn(&Sale) -> bool, limit: &Resources) -> Resources {
+        let mine = |there: &Sale| there.contract == sale.contract;
+        let already = self.sum(|there| mine(there) && counts(there));
+        let others = self.sum(|there| !mine(there) && counts(there));
+        sale.resources
+            .iter()
+            .filter(|(name, wanted)| *wanted > already.amount(name.as_str()))
+            .map(|(name, wanted)| {
+                let sold = others.amount(name.as_str()).saturating_add(wanted);
+                (name.clone(), sold.sub_to_zero(limit.amount(name.as_str()).max(Quantity::ZERO)))
+            })
+            .filter(|(_, excess)| excess.is_positive())
+            .collect()
+    }
+
+    fn with_proposal(&self, proposed: Sale) -> Self {
+        let mut ledger = self.clone();
+        let contract = proposed.contract.clone();
+        let entry = match ledger.entries.remove(&contract) {
+            None | Some(Entry::Proposed(_)) => Entry::Proposed(proposed),
+            Some(Entry::Standing(standing) | Entry::Amending { standing, .. }) => {
+                Entry::Amending { standing, proposed }
+            }
+        };
+        ledger.entries.insert(contract, entry);
+        ledger
+    }
+
+    fn changed(&self, contract: &str, change: impl FnOnce(Entry) -> Option<Entry>) -> Self {
+        let mut ledger = self.clone();
+        if let Some((contract, entry)) = ledger.entries.remove_entry(contract)
+            && let Some(entry) = change(entry)
+        {
+            ledger.entries.insert(contract, entry);
+        }
+        ledger
+    }
+}
+
+/// The later of two amendments.
+fn later(a: Option<Sale>, b: Option<Sale>) -> Option<Sale> {
+    a.into_iter().chain(b).max_by_key(|sale| sale.sequence)
+}
+
+impl Limits {
+    /// Whether a sale from pot `from` counts against `pot`.
+    pub(crate) fn counts_against(&self, pot: &Pot, from: &Pot) -> bool {
+        from == pot || !self.pots.contains(from)
+    }
+}
+
+impl Entry {
+    /// What must not be sold to anybody else: the larger of what stands and what is proposed, of those that count.
+    fn reserved(&self, counts: impl Fn(&Sale) -> bool) -> Resources {
+        match self {
+            Self::Amending { standing, proposed } if counts(standing) && counts(proposed) => {
+                standing.resources.max(&proposed.resources)
+            }
+            Self::Amending { standing: sale, .. } | Self::Proposed(sale) | Self::Standing(sale)
+                if counts(sale) =>
+            {
+                sale.resources.clone()
+            }
+            Self::Amending { proposed: sale, .. } if counts(sale) => sale.resources.clone(),
+            _ => Resources::new(),
+        }
+    }
+
+    const fn latest(&self) -> &Sale {
+        match self {
+            Self::Proposed(sale) | Self::Standing(sale) | Self::Amending { proposed: sale, .. } => sale,
+        }
+    }
+
+    const fn standing(&self) -> Option<&Sale> {
+        match self {
+            Self::Proposed(_) => None,
+            Self::Standing(sale) | Self::Amending { standing: sale, .. } => Some(sale),
+        }
+    }
+
+    fn has(&self, sale: &Sale) -> bool {
+        self.standing() == Some(sale) || self.latest() == sale
+    }
+
+    fn check_order(&self, sale: &Sale) -> Result<(), NotAdmitted> {
+        let contract = || sale.contract.clone();
+        if self.latest().peer != sale.peer {
+            return Err(NotAdmitted::Foreign { contract: contract(), peer: sale.peer.clone() });
+        }
+        match self.standing() {
+            Some(standing) if standing.sequence >= sale.sequence => {
+                let (sequence, standing) = (sale.sequence, standing.sequence);
+                Err(NotAdmitted::Stale { contract: contract(), sequence, standing })
+            }
+            _ => Ok(()),
+        }
+    }
+}
