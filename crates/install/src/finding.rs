@@ -79,6 +79,11 @@ impl Finding {
         self
     }
 
+    /// Whether it is about what the user may do.
+    pub fn is_about_rights(&self) -> bool {
+        self.docs_anchor == crate::preflight::anchor::RIGHTS
+    }
+
     /// The document and heading that tell more, if there is one.
     pub fn link(&self) -> Option<String> {
         (!self.docs_anchor.is_empty()).then(|| format!("docs/troubleshooting.md#{}", self.docs_anchor))

@@ -153,7 +153,7 @@ pub async fn prepare_values(
     chart: &Chart,
     request: &Request,
     progress: &dyn Progress,
-) -> Result<(Values, Value, Vec<Found<Distribution>>), InstallError> {
+) -> Result<(Values, Value), InstallError> {
     progress.busy("looking at the cluster");
     let (facts, existing) =
         futures::join!(facts::read(target), existing::read(&target.client, &target.namespace));
@@ -162,7 +162,7 @@ pub async fn prepare_values(
     let distribution = told.or_else(|| detected.distribution.clone());
     let values = assemble(request, &detected, distribution.as_ref().map(|found| found.value), &existing)?;
     let all = all_values(chart, &values, &existing)?;
-    Ok((values, all, distribution.into_iter().collect()))
+    Ok((values, all))
 }
 
 fn assemble(

@@ -25,7 +25,7 @@ pub struct Target {
 
 impl Target {
     /// `--context X` and `-n Y` where a command for the user needs them.
-    pub(crate) fn flags(&self) -> String {
+    pub fn flags(&self) -> String {
         let context = self.context.as_ref().map(|name| format!(" --context {name}")).unwrap_or_default();
         let namespace = match self.namespace.as_str() {
             crate::names::NAMESPACE => String::new(),

@@ -19,7 +19,7 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::{Client, Config};
 use liqo_inspect::Server;
 use liqo_kit::telemetry::{self, LogFormat};
-use liqo_sandbox::Place;
+use liqo_sandbox::{Place, Sandbox};
 
 pub(crate) use failure::{AccessError, Target, Trouble};
 
@@ -137,6 +137,11 @@ impl Access {
     /// The namespace of liqo.
     pub(crate) fn namespace(&self) -> &str {
         self.flags.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
+    }
+
+    /// The sandboxes that run on this machine, for those who may look at them.
+    pub(crate) fn sandboxes(&self) -> Vec<Sandbox> {
+        sandbox::running(&self.environment)
     }
 
     /// How standard output looks.

@@ -10,6 +10,7 @@
 mod access;
 mod check;
 mod duration;
+mod install;
 mod output;
 mod plugin;
 mod progress;
@@ -17,6 +18,7 @@ mod sandbox;
 mod status;
 mod style;
 mod table;
+mod uninstall;
 mod version;
 
 use std::process::ExitCode;
@@ -66,6 +68,12 @@ enum Command {
     /// Show the version of this program and of what the cluster runs
     #[command(after_help = version::EXAMPLES)]
     Version(OnCluster<version::Arguments>),
+    /// Install liqo to a cluster, or upgrade it
+    #[command(after_help = install::EXAMPLES)]
+    Install(Box<OnCluster<install::Arguments>>),
+    /// Remove liqo from a cluster
+    #[command(after_help = uninstall::EXAMPLES)]
+    Uninstall(OnCluster<uninstall::Arguments>),
     /// Several real Kubernetes clusters on this machine, gone without a trace when no longer needed
     Sandbox(Box<sandbox::Arguments>),
     /// Print the script that completes liqoctl's commands in a shell
@@ -127,6 +135,8 @@ impl Arguments {
             Command::Status(it) => run(it.command.run(&access(it.flags)?)),
             Command::Check(it) => run(it.command.run(&access(it.flags)?)),
             Command::Version(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Install(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Uninstall(it) => run(it.command.run(&access(it.flags)?)),
             Command::Sandbox(arguments) => run(arguments.run()),
             Command::Completion { shell } => {
                 let mut script = Vec::new();

@@ -256,7 +256,10 @@ impl Removing<'_> {
                 Ok(_) => {}
                 Err(error) if trouble::is_not_found(&error) => {}
                 Err(error) => {
-                    return Err(InstallError::request(format!("cannot delete the definition {name}"), &error));
+                    return Err(InstallError::request(
+                        format!("cannot delete the definition {name}"),
+                        &error,
+                    ));
                 }
             }
         }
