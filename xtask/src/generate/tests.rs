@@ -75,3 +75,22 @@ fn there_is_one_file_per_kind_and_it_reads_back_as_the_same_definition() {
         assert_eq!(read, crd);
     }
 }
+
+#[test]
+fn the_roles_hold_every_rule_of_the_manager_once_with_its_reason() {
+    let folder = rbac::folder();
+    let text = &folder.files["_rbac.tpl"];
+    for template in ["cluster", "namespace"] {
+        let begin = format!("{{{{- define \"liqo.rbac.controllerManager.{template}\" -}}}}\n");
+        let (_, rest) = text.split_once(&begin).unwrap();
+        let (yaml, _) = rest.split_once("{{- end }}").unwrap();
+        let rules: Vec<serde_json::Value> = serde_saphyr::from_str(yaml).unwrap();
+        assert!(!rules.is_empty() && rules.iter().all(|rule| rule["verbs"].is_array()), "{yaml}");
+    }
+    for rule in liqo::manager::rules() {
+        assert_eq!(text.matches(&format!("# {}\n", rule.why)).count(), 1, "{}", rule.why);
+        let create = rule.verbs.contains(&"create");
+        assert!(!(create && !rule.names.is_empty()), "creating cannot be bound to names: {}", rule.why);
+        assert!(!rule.verbs.contains(&"*") && !rule.resources.contains(&"*"), "{}", rule.why);
+    }
+}

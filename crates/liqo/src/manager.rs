@@ -1,0 +1,72 @@
+//! `liqo manager`: the controller manager of a cluster.
+//!
+//! ```text
+//!            ┌──────────────────────── one process, one or more replicas ───────────────────────┐
+//!  probes ◀──┤ :8081   readiness: watches live; the leader's identity is established            │
+//!  metrics ◀─┤ :8080                                                                             │
+//!            │ lease ── who leads ──▶ rooms write              watches ──▶ rooms know, in all    │
+//!            └───────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ArgMatches;
+use liqo_kit::rbac::Rule;
+
+mod arguments;
+mod client;
+mod election;
+mod notes;
+mod process;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use arguments::Arguments;
+
+/// Name of the manager's Lease, Deployment and account.
+pub const NAME: &str = "liqo-controller-manager";
+
+/// What the process itself must be allowed to do.
+const RULES: &[Rule] = &[
+    Rule::namespace(
+        &["coordination.k8s.io"],
+        &["leases"],
+        &["create"],
+        "the Lease by which one replica leads",
+    ),
+    Rule::namespace(&["coordination.k8s.io"], &["leases"], &["get", "update"], "lead, and see who leads")
+        .named(&[NAME]),
+];
+
+/// All that the manager must be allowed to do, room by room.
+pub fn rules() -> Vec<Rule> {
+    [RULES, liqo_identity::RULES].concat()
+}
+
+/// DNS is asked in threads of its own; a few are plenty.
+const BLOCKING_THREADS: usize = 4;
+
+/// Runs the manager until it is asked to end.
+pub(crate) fn run(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
+    report::log_configuration(matches);
+    match start(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "the manager ends");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: &Arguments) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(arguments.process.worker_threads.0.into())
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("liqo")
+        .enable_all()
+        .build()
+        .context("cannot start threads")?;
+    runtime.block_on(process::run(arguments))
+}

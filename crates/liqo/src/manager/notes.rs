@@ -1,0 +1,71 @@
+//! What becomes of each flag.
+
+use Note::{Later, Nothing, Used};
+
+/// What this version does with a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// It has its effect.
+    Used,
+    /// Its part of the program is not in this version.
+    Later,
+    /// It never needs to do anything here, for this reason.
+    Nothing(&'static str),
+}
+
+const NO_POD: &str = "all virtual nodes live in the manager's process; they have no pods of their own";
+const NO_ARGUMENTS: &str = "all virtual nodes live in the manager's process; no program is started with arguments, and \
+                            addresses behind a broker are found without them";
+const NO_CERTIFICATE: &str = "all virtual nodes live in the manager's process; none makes a certificate";
+const NO_WORKERS: &str = "work is bounded by queues, not by a number of workers";
+const NO_POLLING: &str = "changes are watched; nothing is asked for again and again";
+
+/// Every flag of the manager.
+pub(super) const NOTES: &[(&str, Note)] = &[
+    ("cluster-id", Used),
+    ("cluster-name", Used),
+    ("liqo-namespace", Used),
+    ("metrics-address", Used),
+    ("health-probe-address", Used),
+    ("log-format", Used),
+    ("log-filter", Used),
+    ("kubeconfig", Used),
+    ("pod-name", Used),
+    ("lease-duration", Used),
+    ("lease-renew-deadline", Used),
+    ("lease-retry-period", Used),
+    ("worker-threads", Used),
+    ("resync-period", Nothing(NO_POLLING)),
+    ("cluster-labels", Later),
+    ("resource-sharing-percentage", Later),
+    ("external-monitor", Later),
+    ("broker-mode", Later),
+    ("enable-incoming-peering", Later),
+    ("offer-disable-auto-accept", Later),
+    ("offer-update-threshold-percentage", Later),
+    ("auto-join-discovered-clusters", Later),
+    ("mdns-enable-discovery", Later),
+    ("mdns-enable-advertisement", Later),
+    ("mdns-ttl", Later),
+    ("auth-service-address-override", Later),
+    ("auth-service-port-override", Later),
+    ("foreign-cluster-workers", Nothing(NO_WORKERS)),
+    ("offloading-status-requeue-period", Nothing(NO_POLLING)),
+    ("shadow-pod-ctrl-workers", Nothing(NO_WORKERS)),
+    ("node-extra-annotations", Later),
+    ("node-extra-labels", Later),
+    ("kubelet-image", Nothing(NO_POD)),
+    ("init-kubelet-image", Nothing(NO_POD)),
+    ("disable-kubelet-certificate-generation", Nothing(NO_CERTIFICATE)),
+    ("kubelet-extra-annotations", Nothing(NO_POD)),
+    ("kubelet-extra-labels", Nothing(NO_POD)),
+    ("kubelet-extra-args", Nothing(NO_ARGUMENTS)),
+    ("kubelet-cpu-requests", Nothing(NO_POD)),
+    ("kubelet-cpu-limits", Nothing(NO_POD)),
+    ("kubelet-ram-requests", Nothing(NO_POD)),
+    ("kubelet-ram-limits", Nothing(NO_POD)),
+    ("enable-storage", Later),
+    ("virtual-storage-class-name", Later),
+    ("real-storage-class-name", Later),
+    ("storage-namespace", Later),
+];
