@@ -3,6 +3,10 @@
 /// On a [`ForeignCluster`](crate::ForeignCluster) found on the network: when it was last heard of, in Unix seconds.
 pub const LAST_UPDATE: &str = "LastUpdate";
 
+/// On a [`ForeignCluster`](crate::ForeignCluster) found on the network that stays though it is advertised no longer,
+/// because a peering is active: when it was last heard of, as RFC 3339.
+pub const UNADVERTISED_SINCE: &str = "discovery.liqo.io/unadvertised-since";
+
 /// On the secret with an identity: when its certificate expires.
 pub const CERTIFICATE_EXPIRES: &str = "discovery.liqo.io/certificate-expire-time";
 

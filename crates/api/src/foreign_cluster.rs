@@ -103,6 +103,12 @@ pub struct ForeignClusterSpec {
     #[serde(rename = "insecureSkipTLSVerify", default)]
     pub insecure_skip_tls_verify: bool,
 
+    /// The fingerprint of the authentication service's certificate: sha256: and the 64 hex digits of the SHA-256 of its
+    /// DER form. With one, that certificate is trusted and no other, whoever issued it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::certificate_fingerprint")]
+    pub auth_fingerprint: Option<String>,
+
     /// Seconds after which a cluster found on the network is forgotten unless it is heard of again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::ttl")]
@@ -120,6 +126,7 @@ impl ForeignClusterSpec {
             foreign_auth_url: foreign_auth_url.into(),
             foreign_proxy_url: None,
             insecure_skip_tls_verify: false,
+            auth_fingerprint: None,
             ttl: None,
         }
     }
@@ -318,6 +325,30 @@ impl ForeignCluster {
         let (id, name) = (identity.cluster_id.as_ref()?, identity.cluster_name.as_ref()?);
         let parse = || Ok(Identity { id: id.parse()?, name: name.parse()? });
         Some(parse())
+    }
+
+    /// Whether to borrow from the peer: as the spec says, and where that says Auto, by how the peer was found.
+    ///
+    /// `autojoin` is the cluster's general setting; `domain_joins` tells of a SearchDomain whether its clusters are to be
+    /// joined (no, when it is gone).
+    pub fn wants_outgoing(&self, autojoin: bool, domain_joins: impl FnOnce(&str) -> bool) -> bool {
+        match self.spec.outgoing_peering_enabled {
+            PeeringEnabled::Yes => true,
+            PeeringEnabled::No => false,
+            PeeringEnabled::Auto => {
+                autojoin
+                    && match self.discovery_type() {
+                        DiscoveryType::Lan => true,
+                        DiscoveryType::Wan => {
+                            let labels = self.metadata.labels.as_ref();
+                            labels
+                                .and_then(|labels| labels.get(labels::SEARCH_DOMAIN))
+                                .is_some_and(|name| domain_joins(name))
+                        }
+                        DiscoveryType::Manual | DiscoveryType::IncomingPeering => false,
+                    }
+            }
+        }
     }
 
     /// The state of one part of the peering; `None` if nothing is known of it.

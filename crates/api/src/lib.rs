@@ -48,6 +48,7 @@ pub mod cluster_config;
 pub mod conditions;
 mod crds;
 pub mod finalizers;
+pub mod fingerprint;
 pub mod foreign_cluster;
 mod identity;
 pub mod labels;
@@ -64,6 +65,7 @@ pub mod tunnel_endpoint;
 
 pub use cluster_config::{ClusterConfig, ClusterConfigSpec, ClusterConfigStatus, WorkingMode};
 pub use crds::crds;
+pub use fingerprint::Fingerprint;
 pub use foreign_cluster::{DiscoveryType, ForeignCluster, ForeignClusterSpec, ForeignClusterStatus};
 pub use identity::ClusterIdentity;
 pub use namespace_map::{NamespaceMap, NamespaceMapSpec, NamespaceMapStatus};

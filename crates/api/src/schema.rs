@@ -15,8 +15,8 @@ pub(crate) mod selector;
 
 use limits::{
     FINGERPRINT, MAX_CAPABILITIES, MAX_CONDITION_MESSAGE, MAX_CONDITION_REASON, MAX_CONDITION_TYPE,
-    MAX_CONDITIONS, MAX_LABEL, MAX_NAMESPACES, MAX_PUBLIC_KEY, MAX_SUBDOMAIN, MAX_TIME, MAX_TTL_SECONDS,
-    MAX_VERSION,
+    MAX_CONDITIONS, MAX_HASH_NAME, MAX_LABEL, MAX_NAMESPACES, MAX_PUBLIC_KEY, MAX_SUBDOMAIN, MAX_TIME,
+    MAX_TTL_SECONDS, MAX_VERSION,
 };
 
 const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -88,6 +88,15 @@ pub(crate) fn fingerprint(_: &mut SchemaGenerator) -> Schema {
         "a fingerprint is a SHA-256 in 64 lower-case hex digits",
     );
     text(FINGERPRINT, [rule])
+}
+
+/// The SHA-256 of a certificate, as an add command or a TXT record carries it.
+pub(crate) fn certificate_fingerprint(_: &mut SchemaGenerator) -> Schema {
+    let rule = rule(
+        format!("self.matches('^sha256:[0-9a-f]{{{FINGERPRINT}}}$')"),
+        "must be the SHA-256 of a certificate, written as sha256: and 64 lower-case hex digits",
+    );
+    text(FINGERPRINT + MAX_HASH_NAME, [rule])
 }
 
 /// The version of a program.

@@ -52,3 +52,29 @@ fn a_part_of_the_peering_that_nobody_spoke_of_is_none() {
     );
     assert_eq!(peer.peering_status(PeeringConditionType::NetworkStatus), PeeringConditionStatus::None);
 }
+
+#[test]
+fn auto_borrows_by_how_the_peer_was_found() {
+    let peer = |wanted: &str, kind: &str, domain: &str| -> ForeignCluster {
+        let labels = json!({ labels::DISCOVERY_TYPE: kind, labels::SEARCH_DOMAIN: domain });
+        let spec = json!({ "foreignAuthUrl": "https://auth", "outgoingPeeringEnabled": wanted });
+        serde_json::from_value(json!({ "metadata": { "name": "peer", "labels": labels }, "spec": spec }))
+            .unwrap()
+    };
+    // The SearchDomain `joined` joins, any other does not.
+    let wants = |peer: ForeignCluster, autojoin| peer.wants_outgoing(autojoin, |domain| domain == "joined");
+    let cases = [
+        ("Auto", "LAN", "", true),
+        ("Auto", "WAN", "joined", true),
+        ("Auto", "WAN", "watched", false),
+        ("Auto", "Manual", "joined", false),
+        ("Auto", "IncomingPeering", "joined", false),
+        ("No", "LAN", "", false),
+        ("No", "WAN", "joined", false),
+    ];
+    for (wanted, kind, domain, expected) in cases {
+        assert_eq!(wants(peer(wanted, kind, domain), true), expected, "{wanted} {kind} {domain}");
+        assert!(!wants(peer(wanted, kind, domain), false), "without autojoin: {wanted} {kind} {domain}");
+    }
+    assert!(wants(peer("Yes", "Manual", ""), false));
+}

@@ -64,3 +64,7 @@ pub(crate) const MAX_CAPABILITIES: u32 = 64;
 pub(crate) const MAX_PUBLIC_KEY: u32 = 1024;
 /// Hex digits of a SHA-256.
 pub(crate) const FINGERPRINT: u32 = 64;
+/// The name of a hash function and a colon before its digits: `sha256:`.
+pub(crate) const MAX_HASH_NAME: u32 = 7;
+/// Clusters that the status of a search names one by one; how many there are is told in any case.
+pub(crate) const MAX_FOUND: u32 = 256;
