@@ -60,7 +60,8 @@ async fn look(access: &Access) -> Report {
             Installation::new(connection.client, connection.namespace).check(&server).await
         }
         Err(error) => {
-            let refused = matches!(error.trouble, Trouble::Unauthorized | Trouble::Forbidden);
+            let refused =
+                matches!(error.trouble, Trouble::Credentials | Trouble::Unauthorized | Trouble::Forbidden);
             liqo_inspect::unreachable(&error.sentence, &error.advice, refused)
         }
     }

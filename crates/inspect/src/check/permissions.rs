@@ -35,20 +35,36 @@ fn reading(facts: &Facts) -> Finding {
         facts.services.as_ref().err(),
         facts.peers.as_ref().err(),
     ];
-    let refused: Vec<&str> = unread
+    let mut refused: Vec<String> = unread
         .into_iter()
         .flatten()
         .filter_map(|why| match why {
-            Unread::Forbidden { reason, .. } => Some(reason.as_str()),
+            Unread::Forbidden { reason, .. } => Some(rule(reason)),
             _ => None,
         })
         .collect();
+    refused.dedup();
     match refused.as_slice() {
         [] => Finding::ok(NAME, ""),
-        refused => Finding::failed(NAME, refused.join("; "))
+        refused => Finding::failed(NAME, format!("missing: {}", refused.join(", ")))
             .hint("Ask an administrator for these rights, or use another --context")
             .docs(docs::PERMISSIONS),
     }
+}
+
+/// The missing rule in short, from the API server's `… cannot list resource "pods" in API group "" in the namespace "x"`.
+fn rule(reason: &str) -> String {
+    let words = || {
+        let (_, rest) = reason.split_once(" cannot ")?;
+        let (verb, rest) = rest.split_once(" resource \"")?;
+        let (resource, rest) = rest.split_once("\" in API group \"")?;
+        let (group, rest) = rest.split_once('"')?;
+        let dot = if group.is_empty() { "" } else { "." };
+        let place = rest.split_once("namespace \"").and_then(|(_, rest)| rest.split_once('"'));
+        let place = place.map(|(namespace, _)| format!(" in namespace {namespace}")).unwrap_or_default();
+        Some(format!("{verb} {resource}{dot}{group}{place}"))
+    };
+    words().unwrap_or_else(|| reason.to_owned())
 }
 
 fn account(facts: &Facts) -> Finding {

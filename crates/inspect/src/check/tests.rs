@@ -67,7 +67,7 @@ fn a_missing_right_is_named_and_nothing_else_is_claimed() {
     let report = healthy().forbid("Pod").report();
     assert!(!report.healthy);
     let problems = report.problems();
-    assert!(problems[0].why.contains("cannot list Pod"), "{problems:#?}");
+    assert!(problems[0].why.contains("missing: list Pod.g in namespace liqo"), "{problems:#?}");
     assert!(
         problems[1..].iter().all(|it| it.result == Warning && it.why.starts_with("not looked at")),
         "{problems:#?}"

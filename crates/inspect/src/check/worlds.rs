@@ -101,7 +101,9 @@ impl Cluster {
 
     fn all<T: DeserializeOwned>(&self, kind: &str, keep: impl Fn(&Value) -> bool) -> Read<Vec<T>> {
         if self.forbidden.contains(&kind) {
-            let reason = format!("user \"eve\" cannot list {kind}");
+            let reason = format!(
+                "x is forbidden: User \"eve\" cannot list resource \"{kind}\" in API group \"g\" in the namespace \"liqo\""
+            );
             return Err(Unread::Forbidden { what: kind.to_owned(), reason });
         }
         let found = self.objects.iter().filter(|object| object["kind"] == kind && keep(object));

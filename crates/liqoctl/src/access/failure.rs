@@ -17,6 +17,8 @@ pub(crate) struct Target {
     pub(crate) context: Option<String>,
     /// The file or files that say so.
     pub(crate) from: String,
+    /// The program that gets the credentials, if it is one's business.
+    pub(crate) plugin: Option<String>,
 }
 
 impl fmt::Display for Target {
@@ -42,6 +44,8 @@ pub(crate) enum Trouble {
     Name,
     /// The other side is not who it should be, or does not speak TLS.
     Tls,
+    /// The program or file that has the credentials does not give them.
+    Credentials,
     /// The server does not know us.
     Unauthorized,
     /// The server knows us, and does not let us.
@@ -60,6 +64,9 @@ impl Trouble {
             Self::Name => "Check the server's name in the kubeconfig, and this machine's DNS",
             Self::Tls => {
                 "Check that the kubeconfig belongs to this cluster: its CA must have signed the server's certificate"
+            }
+            Self::Credentials => {
+                "Run that program by hand to see what it says, or use a kubeconfig without it"
             }
             Self::Unauthorized => {
                 "The credentials in the kubeconfig are wrong or have expired: get new ones, or log in again"
@@ -162,6 +169,10 @@ impl Target {
             Trouble::Unauthorized => {
                 format!("the API server at {self} does not accept the credentials: {why}")
             }
+            Trouble::Credentials => match &self.plugin {
+                Some(plugin) => format!("the program {plugin} gave no credentials for {self}: {why}"),
+                None => format!("there are no credentials for {self}: {why}"),
+            },
             Trouble::Forbidden => format!("the API server at {self} refused: {why}"),
             Trouble::Answer => format!("the API server at {self} gave an unusable answer: {why}"),
             Trouble::Configuration => format!("cannot use the credentials for {self}: {why}"),
@@ -179,7 +190,7 @@ fn classify(error: &kube::Error) -> (Trouble, String) {
             (Trouble::Answer, format!("{} {}", status.code, first_line(&status.message)))
         }
         kube::Error::SerdeError(_) => (Trouble::Answer, "it is not what Kubernetes would say".into()),
-        kube::Error::Auth(source) => (Trouble::Unauthorized, with_causes(source)),
+        kube::Error::Auth(source) => (Trouble::Credentials, with_causes(source)),
         kube::Error::RustlsTls(source) => (Trouble::Configuration, with_causes(source)),
         error => transport(error).unwrap_or_else(|| (Trouble::Answer, with_causes(error))),
     }
@@ -192,9 +203,16 @@ fn transport(error: &(dyn Error + 'static)) -> Option<(Trouble, String)> {
 }
 
 fn io_failure(link: &(dyn Error + 'static)) -> Option<(Trouble, String)> {
-    let error = link.downcast_ref::<io::Error>()?;
-    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        return Some(tls_failure(tls));
+    let mut error = link.downcast_ref::<io::Error>()?;
+    // One of these hides what it was made of from those who ask for its source.
+    while let Some(inner) = error.get_ref() {
+        if let Some(tls) = inner.downcast_ref::<rustls::Error>() {
+            return Some(tls_failure(tls));
+        }
+        match inner.downcast_ref::<io::Error>() {
+            Some(inner) => error = inner,
+            None => break,
+        }
     }
     let text = error.to_string();
     Some(match error.kind() {

@@ -99,7 +99,8 @@ impl Chosen {
         if config.proxy_url.is_some() {
             config.proxy_url = proxy.choose(config.proxy_url.take(), &config.cluster_url);
         }
-        let target = Target { server: config.cluster_url.to_string(), context, from };
+        let plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
+        let target = Target { server: config.cluster_url.to_string(), context, from, plugin };
         Ok((config, target))
     }
 }
