@@ -18,6 +18,7 @@ mod finding;
 mod installation;
 mod peer;
 mod pod;
+mod redact;
 mod status;
 mod version;
 mod webhook;
