@@ -10,6 +10,23 @@ pub const UNADVERTISED_SINCE: &str = "discovery.liqo.io/unadvertised-since";
 /// On the secret with an identity: when its certificate expires.
 pub const CERTIFICATE_EXPIRES: &str = "discovery.liqo.io/certificate-expire-time";
 
+/// On a tenant namespace: the peer's key, by which what it signed is recognised; SPKI in base64.
+pub const PEER_PUBLIC_KEY: &str = "authentication.liqo.io/public-key";
+
+/// On a tenant namespace: by which token the peer came in: the token's ID, or `own` for the cluster's own token.
+pub const ADMITTED_BY: &str = "authentication.liqo.io/admitted-by";
+
+/// On a [`ForeignCluster`](crate::ForeignCluster), with any value: get a new key and certificate from the peer now. It is
+/// removed when that is done.
+pub const ROTATE: &str = "authentication.liqo.io/rotate";
+
+/// On a [`ForeignCluster`](crate::ForeignCluster) that a controller deletes because the peer left by itself, with the value
+/// `true`: the peer may come back with the token that it has.
+pub const WITHDRAWN: &str = "discovery.liqo.io/withdrawn";
+
+/// On a [`ForeignCluster`](crate::ForeignCluster) that is being deleted, with the value `true`: do not wait for anyone.
+pub const FORCE: &str = "liqo.io/force";
+
 /// On a [`NamespaceOffloading`](crate::NamespaceOffloading) made because of a label on the namespace.
 pub const CONTROLLED_BY: &str = "liqo.io/resource-controlled-by";
 

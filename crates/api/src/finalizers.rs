@@ -1,5 +1,9 @@
 //! Finalizers: who must clean up before an object may go.
 
+/// On a [`ForeignCluster`](crate::ForeignCluster), until its tenant namespace and our identity there are gone. It goes after
+/// those of the other parts of the peering.
+pub const AUTHENTICATION: &str = "authentication.liqo.io/identity";
+
 /// On the original of a replicated object, until its copy at the peer is gone.
 pub const REPLICATION: &str = "crdReplicator.liqo.io";
 

@@ -70,6 +70,11 @@ use crate::{
         "the cluster name cannot change once it is known, because nodes and namespaces are named after it: \
          delete this ForeignCluster and create it again",
     ),
+    validation = Rule::new(
+        "has(self.foreignAuthUrl) || (has(self.clusterIdentity) && has(self.clusterIdentity.clusterID) && \
+         has(self.clusterIdentity.clusterName))",
+    )
+    .message("foreignAuthUrl is required, unless the peer's ID and name are known because it called us"),
 )]
 pub struct ForeignClusterSpec {
     /// Who the peer is. What is left out is asked from its authentication service and filled in once.
@@ -88,7 +93,9 @@ pub struct ForeignClusterSpec {
     #[serde(default)]
     pub networking_enabled: NetworkingEnabled,
 
-    /// The https URL of the peer's authentication service.
+    /// The https URL of the peer's authentication service. A peer that called us need not have one; whoever is to be
+    /// called must.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(schema_with = "crate::schema::network::https_url")]
     pub foreign_auth_url: String,
 

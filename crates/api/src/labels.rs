@@ -21,6 +21,12 @@ pub const LOCAL_IDENTITY: &str = "discovery.liqo.io/local-identity";
 /// On the secret with the token that a peer gave us.
 pub const AUTH_TOKEN: &str = "discovery.liqo.io/auth-token";
 
+/// On the secret with the hash of a token that a peer may come with, with the value `true`.
+pub const PEER_TOKEN: &str = "authentication.liqo.io/peer-token";
+
+/// On the ConfigMap that says that a peer was put out, with the value `true`.
+pub const DENIED_PEER: &str = "authentication.liqo.io/denied-peer";
+
 /// On the ClusterRoles that a peer is given: which part of the peering they belong to.
 pub const REMOTE_PEERING_PERMISSIONS: &str = "auth.liqo.io/remote-peering-permissions";
 

@@ -36,7 +36,8 @@
 //!   namespace is named elsewhere; the remote name of a mapped namespace. Delete the object, or the entry, first.
 //! - Selectors that match nothing by mistake are refused: `In` without values, a term without requirements.
 //! - Of `ResourceOffer.spec.resourceQuota` only `hard` exists; nothing ever used the rest of a quota.
-//! - `ResourceRequest.spec.authUrl` may be left out, as a consumer need not be reachable.
+//! - `ResourceRequest.spec.authUrl` may be left out, as a consumer need not be reachable; so may
+//!   `ForeignCluster.spec.foreignAuthUrl` of a peer that called us.
 //! - Every kind has a status subresource, and conditions say which generation they are about.
 //! - Everything has a largest size.
 
@@ -47,6 +48,7 @@ pub mod annotations;
 pub mod cluster_config;
 pub mod conditions;
 mod crds;
+pub mod credentials;
 pub mod finalizers;
 pub mod fingerprint;
 pub mod foreign_cluster;
