@@ -97,7 +97,7 @@ impl PublicKey {
 
     /// The SHA-256 of the SPKI form, in hex.
     pub fn fingerprint(&self) -> String {
-        Sha256::digest(&self.der).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex_of_sha256(&self.der)
     }
 
     /// Whether `signature` is this key's under `message`.
@@ -105,6 +105,10 @@ impl PublicKey {
         let raw = self.der.get(SPKI_PREFIX.len()..).unwrap_or_default();
         UnparsedPublicKey::new(&ED25519, raw).verify(message, signature).is_ok()
     }
+}
+
+pub(crate) fn hex_of_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn block(text: &[u8], expected: &'static str) -> Result<Zeroizing<Vec<u8>>, KeyError> {

@@ -21,6 +21,7 @@ use liqo_api::cluster_config::IDENTITY_READY;
 use crate::Settings;
 use crate::identity::Identity;
 use crate::index::{Index, Published, Told};
+use crate::key::hex_of_sha256;
 
 mod advice;
 mod status;
@@ -169,13 +170,18 @@ fn replaced(identity: &Identity, told: &Told) -> Option<Report> {
     })
 }
 
-/// The event for a refusal, named after the moment when the condition became false.
+/// Hex digits that tell the events of different messages apart.
+const MESSAGE_DIGITS: usize = 8;
+
+/// The event for a refusal, named after the moment when the condition became false and what it says.
 fn refused(refusal: &Refusal, told: &Told) -> Option<Report> {
     let condition = told.status.conditions.iter().find(|condition| condition.type_ == IDENTITY_READY)?;
     let since = condition.last_transition_time.0.as_second();
     let reason = refusal.reason.as_str();
+    let mut digest = hex_of_sha256(refusal.message.as_bytes());
+    digest.truncate(MESSAGE_DIGITS);
     Some(Report {
-        name: format!("liqo-identity.{}.{since:x}", reason.to_lowercase()),
+        name: format!("liqo-identity.{}.{since:x}.{digest}", reason.to_lowercase()),
         about: refusal.about,
         reason,
         message: refusal.message.clone(),
