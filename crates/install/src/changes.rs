@@ -2,6 +2,8 @@
 
 mod compare;
 mod look;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use serde::Serialize;
 use serde_json::Value;

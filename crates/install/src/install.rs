@@ -52,8 +52,8 @@ pub async fn install(
     progress: &dyn Progress,
 ) -> Result<Done, InstallError> {
     prepared.refused()?;
-    let deadline = Instant::now() + options.timeout;
-    let installation = Installation { target, prepared, progress, deadline };
+    let began = Instant::now();
+    let installation = Installation { target, prepared, progress, began, deadline: began + options.timeout };
     if prepared.is_done() && !options.restart && leftovers(prepared).next().is_none() {
         progress.done("nothing to change");
         stop.run_until_cancelled(installation.wait()).await.ok_or(InstallError::Interrupted)??;
@@ -61,14 +61,14 @@ pub async fn install(
     }
     // The Lease needs the namespace to be there.
     stop.run_until_cancelled(installation.namespace()).await.ok_or(InstallError::Interrupted)??;
-    let work = installation.write(options);
+    let work = Box::pin(installation.write(options));
     lock::holding(&target.client, &target.namespace, "liqoctl install", stop, progress, work).await?;
     Ok(if prepared.is_upgrade() { Done::Upgraded } else { Done::Installed })
 }
 
 /// Webhooks behind which nobody is: those of ours, and with `--force` others.
 fn leftovers(prepared: &Prepared) -> impl Iterator<Item = Id> {
-    let dead = prepared.existing.webhooks.iter().filter(|one| one.is_dead());
+    let dead = prepared.outlook.existing.webhooks.iter().filter(|one| one.is_dead());
     let ours = dead.filter(|one| one.owner == Owner::Ours || prepared.force);
     ours.map(|one| Id {
         api_version: "admissionregistration.k8s.io/v1".into(),
@@ -82,6 +82,7 @@ struct Installation<'a> {
     target: &'a Target,
     prepared: &'a Prepared,
     progress: &'a dyn Progress,
+    began: Instant,
     deadline: Instant,
 }
 
@@ -198,14 +199,15 @@ impl Installation<'_> {
         let speaks =
             self.prepared.definitions.iter().any(|one| one.id.name == "clusterconfigs.config.liqo.io");
         // An image that somebody chose tells its own version.
-        let chosen = values::text(&self.prepared.all_values, "image.tag").is_some()
-            || values::text(&self.prepared.all_values, "image.digest").is_some();
+        let chosen = values::text(&self.prepared.outlook.all_values, "image.tag").is_some()
+            || values::text(&self.prepared.outlook.all_values, "image.digest").is_some();
         let version = (!chosen).then_some(self.prepared.version.as_str());
         let wanted = Wait {
             client: &self.target.client,
             workloads: &workloads,
             word: speaks.then_some(version),
-            timeout: self.deadline.saturating_duration_since(Instant::now()),
+            began: self.began,
+            deadline: self.deadline,
         };
         wait(&wanted, self.progress).await?;
         self.progress.done(&with_time("the manager is ready", started));

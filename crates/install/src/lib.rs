@@ -28,7 +28,7 @@ pub use changes::{Action, Planned};
 pub use error::InstallError;
 pub use install::{Done, Options, install};
 pub use objects::Id;
-pub use prepare::{Prepared, Request, prepare, prepare_values};
+pub use prepare::{Outlook, Prepared, Request, look, prepare};
 pub use progress::{Progress, Silent};
 pub use target::Target;
 pub use uninstall::{Removal, Survey, survey, uninstall};

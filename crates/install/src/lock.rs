@@ -137,7 +137,7 @@ async fn give_back(client: &Client, namespace: &str) {
         Ok(Ok(())) => {}
         Ok(Err(error)) if trouble::is_not_found(&error) || trouble::is_conflict(&error) => {}
         Ok(Err(error)) => {
-            tracing::info!(error = trouble::text(&error), "the hold on the installation ends by itself")
+            tracing::info!(error = trouble::text(&error), "the hold on the installation ends by itself");
         }
         Err(_) => tracing::info!("the hold on the installation ends by itself"),
     }

@@ -9,7 +9,7 @@ use crate::changes::{Look, Planned, removals};
 use crate::detect::{self, Detected, Distribution, Found};
 use crate::error::InstallError;
 use crate::existing::{self, Existing};
-use crate::facts;
+use crate::facts::{self, Facts};
 use crate::finding::{Finding, Outcome};
 use crate::kinds::Kinds;
 use crate::names::{INSTALLATION, RELEASE, SERVICE};
@@ -42,8 +42,8 @@ pub struct Request {
     pub thorough: bool,
 }
 
-/// An installation that is ready to be made.
-pub struct Prepared {
+/// What is known before anything is rendered.
+pub struct Outlook {
     /// What was concluded about the cluster.
     pub detected: Detected,
     /// The distribution that is gone by: as named, else as found.
@@ -52,6 +52,14 @@ pub struct Prepared {
     pub values: Values,
     /// The chart's defaults with all of that on top.
     pub all_values: Value,
+    pub(crate) facts: Facts,
+    pub(crate) existing: Existing,
+}
+
+/// An installation that is ready to be made.
+pub struct Prepared {
+    /// What is known of the cluster.
+    pub outlook: Outlook,
     /// Everything that was checked.
     pub findings: Vec<Finding>,
     /// What would happen to each definition of a kind.
@@ -62,10 +70,29 @@ pub struct Prepared {
     pub removals: Vec<Planned>,
     /// The version that would be installed.
     pub version: String,
-    /// The notes of the chart, for the user to read at the end.
-    pub notes_text: String,
-    pub(crate) existing: Existing,
     pub(crate) force: bool,
+}
+
+/// Looks at the cluster and concludes what the values are. Changes nothing.
+pub async fn look(
+    target: &Target,
+    chart: &Chart,
+    request: &Request,
+    progress: &dyn Progress,
+) -> Result<Outlook, InstallError> {
+    progress.busy("looking at the cluster");
+    let (facts, existing) = futures::join!(
+        Box::pin(facts::read(target)),
+        Box::pin(existing::read(&target.client, &target.namespace))
+    );
+    let detected = detect::detect(&facts, request.distribution);
+    let distribution = match request.distribution {
+        Some(told) => Some(Found { value: told, source: "what was said".into() }),
+        None => detected.distribution.clone(),
+    };
+    let values = assemble(request, &detected, distribution.as_ref().map(|found| found.value), &existing)?;
+    let all_values = all_values(chart, &values, &existing)?;
+    Ok(Outlook { detected, distribution, values, all_values, facts, existing })
 }
 
 /// Looks, concludes, renders and checks. Changes nothing.
@@ -75,94 +102,80 @@ pub async fn prepare(
     request: &Request,
     progress: &dyn Progress,
 ) -> Result<Prepared, InstallError> {
-    progress.busy("looking at the cluster");
-    let (facts, existing, kinds) = futures::join!(
-        facts::read(target),
-        existing::read(&target.client, &target.namespace),
-        Kinds::read(&target.client),
-    );
+    let outlook = Box::pin(look(target, chart, request, progress)).await?;
+    progress.busy("comparing with what is there");
+    let kinds = Kinds::read(&target.client).await;
     let kinds =
         kinds.map_err(|error| InstallError::request("cannot ask the API server for its kinds", &error))?;
-    let detected = detect::detect(&facts, request.distribution);
-    let distribution = match request.distribution {
-        Some(told) => Some(Found { value: told, source: "what was said".into() }),
-        None => detected.distribution.clone(),
-    };
-    let values = assemble(request, &detected, distribution.as_ref().map(|found| found.value), &existing)?;
-    let all_values = all_values(chart, &values, &existing)?;
-    let settings = Settings::of(&all_values);
+    let plan = plan(target, chart, request, &outlook, &kinds).await?;
+    progress.busy("checking");
+    let findings = check(target, chart, request, &outlook, &plan).await;
+    let Plan { definitions, objects, removals } = plan;
+    let version = chart.app_version().to_owned();
+    Ok(Prepared { outlook, findings, definitions, objects, removals, version, force: request.force })
+}
 
-    progress.busy("comparing with what is there");
-    let release = release(target, &kinds, &existing);
-    let rendered = render(chart, &release, &values, &existing)?;
+struct Plan {
+    definitions: Vec<Planned>,
+    objects: Vec<Planned>,
+    removals: Vec<Planned>,
+}
+
+async fn plan(
+    target: &Target,
+    chart: &Chart,
+    request: &Request,
+    outlook: &Outlook,
+    kinds: &Kinds,
+) -> Result<Plan, InstallError> {
+    let existing = &outlook.existing;
+    let (definitions, objects) = render(chart, &release(target, kinds, existing), &outlook.values, existing)?;
+    let unseen = existing.unread.iter().any(|one| one.what.starts_with("namespace "));
     let look = Look {
-        kinds: &kinds,
+        kinds,
         namespace: &target.namespace,
-        fresh: existing.namespace.is_none()
-            && !existing.unread.iter().any(|one| one.what.starts_with("namespace ")),
+        fresh: existing.namespace.is_none() && !unseen,
         thorough: request.thorough,
     };
-    let definitions = look.at(rendered.definitions).await?;
-    let objects = look.at(rendered.objects).await?;
+    let definitions = look.at(definitions).await?;
+    let objects = look.at(objects).await?;
     let noted = existing.notes.as_ref().map(|notes| notes.objects.clone()).unwrap_or_default();
     let keep = |id: &Id| is_kept(id, &target.namespace);
-    let removals = removals(&kinds, &objects, &noted, &target.namespace, keep).await?;
+    let removals = removals(kinds, &objects, &noted, &target.namespace, keep).await?;
+    Ok(Plan { definitions, objects, removals })
+}
 
-    progress.busy("checking");
-    let all: Vec<Planned> = definitions.iter().chain(&objects).chain(&removals).cloned().collect();
-    let needed = permissions::needed(&all, &target.namespace);
+async fn check(
+    target: &Target,
+    chart: &Chart,
+    request: &Request,
+    outlook: &Outlook,
+    plan: &Plan,
+) -> Vec<Finding> {
+    let planned: Vec<Planned> =
+        plan.definitions.iter().chain(&plan.objects).chain(&plan.removals).cloned().collect();
+    let settings = Settings::of(&outlook.all_values);
+    let needed = permissions::needed(&planned, &target.namespace);
     let useful = permissions::useful(&target.namespace);
-    let granted = permissions::granted(&all);
+    let granted = permissions::granted(&planned);
     let (rights, unreachable) = futures::join!(
         permissions::ask(&target.client, needed, useful, &granted),
         reach::unreachable(target, &settings, request.skip_endpoint_check),
     );
-    let findings = preflight::findings(&World {
-        facts: &facts,
-        detected: &detected,
+    preflight::findings(&World {
+        facts: &outlook.facts,
+        detected: &outlook.detected,
         told: request.distribution,
-        existing: &existing,
+        existing: &outlook.existing,
         settings: &settings,
-        planned: &all,
+        planned: &planned,
         rights: &rights,
         unreachable: unreachable.as_deref(),
         version: chart.app_version(),
         namespace: &target.namespace,
         flags: &target.flags(),
         force: request.force,
-    });
-    Ok(Prepared {
-        detected,
-        distribution,
-        all_values,
-        findings,
-        definitions,
-        objects,
-        removals,
-        version: chart.app_version().to_owned(),
-        notes_text: rendered.notes,
-        values,
-        existing,
-        force: request.force,
     })
-}
-
-/// Looks and concludes only: what the values would be.
-pub async fn prepare_values(
-    target: &Target,
-    chart: &Chart,
-    request: &Request,
-    progress: &dyn Progress,
-) -> Result<(Values, Value), InstallError> {
-    progress.busy("looking at the cluster");
-    let (facts, existing) =
-        futures::join!(facts::read(target), existing::read(&target.client, &target.namespace));
-    let detected = detect::detect(&facts, request.distribution);
-    let told = request.distribution.map(|told| Found { value: told, source: "what was said".into() });
-    let distribution = told.or_else(|| detected.distribution.clone());
-    let values = assemble(request, &detected, distribution.as_ref().map(|found| found.value), &existing)?;
-    let all = all_values(chart, &values, &existing)?;
-    Ok((values, all))
 }
 
 fn assemble(
@@ -210,18 +223,13 @@ fn release(target: &Target, kinds: &Kinds, existing: &Existing) -> Release {
     }
 }
 
-struct Rendered {
-    definitions: Vec<Value>,
-    objects: Vec<Value>,
-    notes: String,
-}
-
+/// The definitions, and the objects.
 fn render(
     chart: &Chart,
     release: &Release,
     values: &Values,
     existing: &Existing,
-) -> Result<Rendered, InstallError> {
+) -> Result<(Vec<Value>, Vec<Value>), InstallError> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |source: liqo_chart::ChartError| InstallError::Chart { what, source: source.into() }
@@ -230,11 +238,8 @@ fn render(
     // A namespace that somebody else made stays theirs: it is neither changed now nor deleted at the end.
     let ours = existing.namespace.as_ref().is_none_or(|namespace| namespace.owner == Owner::Ours);
     overrides["createNamespace"] = json!(ours);
-    Ok(Rendered {
-        definitions: chart.crds().map_err(failed("cannot read the definitions of the kinds"))?,
-        objects: chart.render(release, &overrides).map_err(failed(UNUSABLE))?,
-        notes: chart.notes(release, &overrides).map_err(failed(UNUSABLE))?,
-    })
+    let definitions = chart.crds().map_err(failed("cannot read the definitions of the kinds"))?;
+    Ok((definitions, chart.render(release, &overrides).map_err(failed(UNUSABLE))?))
 }
 
 /// What an installation has besides the chart's objects, and keeps.
@@ -265,7 +270,7 @@ impl Prepared {
 
     /// Whether an installation is there, be it complete or not.
     pub fn is_upgrade(&self) -> bool {
-        self.existing.notes.is_some()
+        self.outlook.existing.notes.is_some()
     }
 
     /// What must be put right before anything is changed.
@@ -277,12 +282,12 @@ impl Prepared {
 
     /// The notes as they should be in the end.
     pub(crate) fn notes(&self, state: State) -> Notes {
-        let revision = self.existing.notes.as_ref().map_or(0, |notes| notes.revision);
+        let revision = self.outlook.existing.notes.as_ref().map_or(0, |notes| notes.revision);
         let objects = self.objects.iter().map(|one| one.id.clone()).collect();
         Notes {
             state,
             version: self.version.clone(),
-            values: self.values.user.clone(),
+            values: self.outlook.values.user.clone(),
             objects,
             revision: revision.saturating_add(1),
         }
@@ -290,7 +295,7 @@ impl Prepared {
 
     /// Nothing is to be written.
     pub fn is_done(&self) -> bool {
-        let noted = self.existing.notes.as_ref().is_some_and(|there| {
+        let noted = self.outlook.existing.notes.as_ref().is_some_and(|there| {
             let wanted = Notes { revision: there.revision, ..self.notes(State::Installed) };
             *there == wanted
         });

@@ -42,7 +42,7 @@ pub async fn uninstall(
     };
     // There is no Lease in a namespace that is not there, or that is going: nobody can install to it either.
     if survey.can_be_locked() {
-        let work = removing.everything();
+        let work = Box::pin(removing.everything());
         lock::holding(&target.client, &target.namespace, "liqoctl uninstall", stop, progress, work).await?;
     } else {
         stop.run_until_cancelled(removing.everything()).await.ok_or(InstallError::Interrupted)??;

@@ -12,7 +12,7 @@ use liqo_api::names::NamespaceName;
 use liqo_chart::Chart;
 use liqo_install::facts::SandboxCluster;
 use liqo_install::finding::{Outcome, worst};
-use liqo_install::{Done, Options, Prepared, Request, Target, prepare, prepare_values};
+use liqo_install::{Done, Options, Prepared, Request, Target, look, prepare};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use arguments::{Arguments, EXAMPLES, seconds_or_span};
@@ -41,7 +41,7 @@ impl Arguments {
         let mut prepared = prepare(&target, &chart, &request, steps).await?;
         let image = image::plan(self.image_archive.as_deref(), sandbox.as_ref(), &prepared);
         prepared.findings.extend(image.finding());
-        show::facts(&prepared, steps);
+        show::facts(&prepared.outlook, steps);
         show::findings(&prepared.findings, steps);
         if self.dry_run {
             return self.show_changes(&prepared);
@@ -61,9 +61,9 @@ impl Arguments {
         request: &Request,
         steps: &Steps,
     ) -> Result<ExitCode> {
-        let (values, all) = prepare_values(target, chart, request, steps).await?;
-        show::values_report(&values, steps);
-        let text = show::values_text(&all, self.output)?;
+        let outlook = look(target, chart, request, steps).await?;
+        show::facts(&outlook, steps);
+        let text = show::values_text(&outlook.all_values, self.output)?;
         match &self.dump_values_path {
             Some(path) => {
                 show::write_values(path, &text, self.force)?;

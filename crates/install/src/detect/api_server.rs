@@ -28,8 +28,7 @@ pub(super) fn find(facts: &Facts) -> Option<Found<String>> {
 
 fn elsewhere(facts: &Facts) -> Option<Found<String>> {
     if let Some(endpoint) = kubeadm_value(facts, &["controlPlaneEndpoint"])
-        && !only_here(&format!("https://{endpoint}"))
-        && endpoint.rsplit_once(':').is_some()
+        && is_known_elsewhere(&endpoint)
     {
         return Some(Found::new(
             format!("https://{endpoint}"),
@@ -49,6 +48,12 @@ fn elsewhere(facts: &Facts) -> Option<Found<String>> {
     }
     let endpoint = facts.kubernetes_endpoints.iter().find(|one| !only_here(&format!("https://{one}")))?;
     Some(Found::new(format!("https://{endpoint}"), "EndpointSlice default/kubernetes"))
+}
+
+/// Whether a `host:port` means something outside of the cluster: kind and others put a node's bare name there.
+fn is_known_elsewhere(endpoint: &str) -> bool {
+    let Some((host, _)) = endpoint.rsplit_once(':') else { return false };
+    host.contains(['.', ':']) && !only_here(&format!("https://{endpoint}"))
 }
 
 /// Whether an address means this machine, or none at all.

@@ -80,7 +80,7 @@ fn rules(rights: &[&Right]) -> Vec<Value> {
     for right in rights {
         verbs.entry((&right.group, right.name.as_deref(), &right.resource)).or_default().push(&right.verb);
     }
-    let mut resources: BTreeMap<(&str, Option<&str>, Vec<&str>), Vec<&str>> = BTreeMap::new();
+    let mut resources = BTreeMap::<_, Vec<&str>>::new();
     for ((group, name, resource), mut verbs) in verbs {
         verbs.sort_unstable();
         verbs.dedup();

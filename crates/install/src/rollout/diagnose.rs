@@ -113,9 +113,7 @@ pub(crate) fn troubles(workloads: &[Workload], told: Option<&Told>) -> Vec<Troub
         found.extend(controllers(workload, of_pods.is_empty()));
         found.extend(of_pods);
     }
-    if found.is_empty() {
-        found.extend(told.into_iter().flat_map(unready));
-    }
+    found.extend(told.into_iter().flat_map(unready));
     found
 }
 

@@ -26,7 +26,9 @@ pub(crate) struct Wait<'a> {
     pub(crate) workloads: &'a [Id],
     /// Wait also for the manager to say that it is ready, in this version; `None` to not wait for its word.
     pub(crate) word: Option<Option<&'a str>>,
-    pub(crate) timeout: Duration,
+    /// When the whole installation began, for the message.
+    pub(crate) began: Instant,
+    pub(crate) deadline: Instant,
 }
 
 struct Lasting {
@@ -38,7 +40,6 @@ struct Lasting {
 /// Waits.
 pub(crate) async fn wait(what: &Wait<'_>, progress: &dyn Progress) -> Result<(), InstallError> {
     let started = Instant::now();
-    let deadline = started + what.timeout;
     let mut lasting: Vec<Lasting> = Vec::new();
     let mut reasons_at = started + REASONS;
     loop {
@@ -60,8 +61,8 @@ pub(crate) async fn wait(what: &Wait<'_>, progress: &dyn Progress) -> Result<(),
             Err(error) => return Err(InstallError::request("cannot look whether it is ready", &error)),
         }
         let hopeless = lasting.iter().any(|one| one.trouble.lasting && one.since.elapsed() >= HOPELESS);
-        if hopeless || Instant::now() >= deadline {
-            return Err(late(what, started.elapsed()).await);
+        if hopeless || Instant::now() >= what.deadline {
+            return Err(late(what).await);
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -100,8 +101,8 @@ fn is_same(a: &Trouble, b: &Trouble) -> bool {
 }
 
 /// What to say when it did not become ready.
-async fn late(what: &Wait<'_>, waited: Duration) -> InstallError {
-    let after = format!("not ready after {} s", waited.as_secs());
+async fn late(what: &Wait<'_>) -> InstallError {
+    let after = format!("not ready after {} s", what.began.elapsed().as_secs());
     let goes_on = "Everything stays as it is: put it right and run the same command again, it goes on";
     let (workloads, told) = match seen(what, true).await {
         Ok(seen) => seen,

@@ -54,7 +54,8 @@ pub(super) enum Image<'a> {
 
 /// Decides what to do.
 pub(super) fn plan<'a>(given: Option<&Path>, place: Option<&'a Place>, prepared: &Prepared) -> Image<'a> {
-    let in_sandbox = prepared.distribution.as_ref().is_some_and(|found| found.value == Distribution::Sandbox);
+    let in_sandbox =
+        prepared.outlook.distribution.as_ref().is_some_and(|found| found.value == Distribution::Sandbox);
     let (true, Some(image)) = (in_sandbox, prepared.image()) else { return Image::Elsewhere };
     let Some(place) = place else { return Image::Unseen(image) };
     if place.plan.nodes().is_empty() {

@@ -5,23 +5,19 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use liqo_install::finding::{Finding, Outcome};
-use liqo_install::values::Values;
-use liqo_install::{Action, Done, Planned, Prepared, Progress, Target};
+use liqo_install::{Action, Done, Outlook, Planned, Prepared, Progress, Target};
 use serde_json::{Value, json};
 
 use super::Steps;
 use crate::output::DataFormat;
 
 /// What was found, each with where it came from.
-pub(super) fn facts(prepared: &Prepared, steps: &Steps) {
-    match &prepared.distribution {
+pub(super) fn facts(outlook: &Outlook, steps: &Steps) {
+    match &outlook.distribution {
         Some(found) => steps.done(&format!("distribution: {found}")),
         None => steps.warn("the distribution is none that liqoctl knows: it is treated as plain Kubernetes"),
     }
-    values_report(&prepared.values, steps);
-}
-
-pub(super) fn values_report(values: &Values, steps: &Steps) {
+    let values = &outlook.values;
     for (label, found) in &values.report {
         steps.done(&format!("{label}: {found}"));
     }
@@ -140,6 +136,7 @@ pub(super) fn result(target: &Target, prepared: &Prepared, done: Done) -> Value 
         Done::Upgraded => "upgraded",
     };
     let facts: serde_json::Map<String, Value> = prepared
+        .outlook
         .values
         .report
         .iter()
@@ -149,7 +146,7 @@ pub(super) fn result(target: &Target, prepared: &Prepared, done: Done) -> Value 
         "done": done,
         "version": prepared.version,
         "namespace": target.namespace,
-        "distribution": prepared.distribution,
+        "distribution": prepared.outlook.distribution,
         "facts": facts,
         "findings": prepared.findings,
     })

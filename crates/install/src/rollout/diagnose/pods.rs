@@ -67,7 +67,7 @@ fn event(workload: &Workload, pod: &Pod, reasons: &[&str]) -> Option<String> {
         event.involved_object.name == pod.metadata.name
             && event.reason.as_deref().is_some_and(|reason| reasons.contains(&reason))
     };
-    workload.events.iter().filter(about).next_back().and_then(|event| event.message.clone())
+    workload.events.iter().rfind(about).and_then(|event| event.message.clone())
 }
 
 fn container(status: &ContainerStatus, what: &str, workload: &Workload, pod: &Pod) -> Option<Trouble> {
