@@ -5,6 +5,7 @@
 
 mod bare;
 mod chart;
+mod install;
 mod kit;
 mod machine;
 mod measure;
@@ -54,6 +55,8 @@ enum Part {
     Real,
     /// The kit: memory and CPU
     Kit,
+    /// Installing, and the installed manager when idle
+    Install,
 }
 
 /// Measures, prints a table, and writes `results.json` and `chart.svg`. A missed target is a result; something that
@@ -79,6 +82,11 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<()> {
         book.add("the kit", || {
             details = kit::run(&root.join(&arguments.kit_bench))?;
             kit::measurements(&details)
+        });
+    }
+    if wanted(Part::Install) {
+        book.add("installing", || {
+            install::Installer::start(&root.join(&arguments.liqoctl), &out)?.measure(arguments.real_rounds)
         });
     }
     let load_at_end = machine::load();

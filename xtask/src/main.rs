@@ -42,8 +42,8 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     match &args.chore {
-        Chore::Generate { check: true } => generate::check(root, &generate::folders()?),
-        Chore::Generate { check: false } => generate::write(root, &generate::folders()?),
+        Chore::Generate { check: true } => generate::check(root, &generate::folders(root)?),
+        Chore::Generate { check: false } => generate::write(root, &generate::folders(root)?),
         Chore::Bench(arguments) => bench::run(root, arguments),
         Chore::Image(arguments) => image::run(root, arguments),
     }

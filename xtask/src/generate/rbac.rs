@@ -17,7 +17,10 @@ pub(super) fn folder() -> Folder {
         template("liqo.rbac.controllerManager.cluster", &rules, Scope::Cluster),
         template("liqo.rbac.controllerManager.namespace", &rules, Scope::Namespace),
     );
-    Folder { path: "deploy/helm/liqo/templates/generated", files: BTreeMap::from([("_rbac.tpl".to_owned(), text)]) }
+    Folder {
+        path: "deploy/helm/liqo/templates/generated",
+        files: BTreeMap::from([("_rbac.tpl".to_owned(), text)]),
+    }
 }
 
 fn template(name: &str, rules: &[Rule], scope: Scope) -> String {

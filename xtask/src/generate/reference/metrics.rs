@@ -1,0 +1,121 @@
+//! The metrics that programs register, read from the code that registers them.
+//!
+//! Asking a registry would not do: it does not tell of metrics that have no value yet.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::cell;
+
+/// What the kit's own collector tells of every process; it is not registered one by one.
+const PROCESS: &str = "\
+| `process_resident_memory_bytes` | gauge | Memory in RAM |
+| `process_virtual_memory_bytes` | gauge | Address space |
+| `process_open_fds` | gauge | Open file descriptors |
+| `process_threads` | gauge | Threads |
+| `process_start_time_seconds` | gauge | Start, since 1970 |
+| `process_cpu_seconds_total` | counter | Time on a CPU |
+";
+
+pub(super) fn page(root: &Path) -> anyhow::Result<String> {
+    let mut found = Vec::new();
+    for file in sources(&root.join("crates"))? {
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        found.extend(metrics(&text));
+    }
+    anyhow::ensure!(!found.is_empty(), "no crate registers a metric");
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    let rows: String = found
+        .iter()
+        .map(|metric| format!("| `{}` | {} | {} |\n", metric.name, metric.kind, cell(&metric.help)))
+        .collect();
+    Ok(format!(
+        "# Metrics\n\nServed at `/metrics` on `--metrics-address` (`:8080`), in the format of OpenMetrics.\n\n\
+         | metric | type | what |\n|---|---|---|\n{rows}{PROCESS}"
+    ))
+}
+
+/// The Rust files of the crates that run inside a cluster, without their tests.
+fn sources(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut entries: Vec<PathBuf> = fs::read_dir(directory)
+        .with_context(|| format!("cannot list {}", directory.display()))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !["tests", "examples", "target"].contains(&name.as_str()) {
+            found.extend(sources(&path)?);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// What is known of a metric.
+#[derive(Debug, PartialEq)]
+pub(super) struct Metric {
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) help: String,
+}
+
+/// The metrics that a file registers: `register("name", "help", self.field…)`, below a prefix where one is set.
+pub(super) fn metrics(text: &str) -> Vec<Metric> {
+    let (mut found, mut prefix) = (Vec::new(), String::new());
+    let mut rest = text;
+    while let Some(start) = rest
+        .find("sub_registry_with_prefix(")
+        .into_iter()
+        .chain(rest.find("register(\n"))
+        .chain(rest.find(".register(\""))
+        .min()
+    {
+        rest = &rest[start..];
+        let Some((literal, after)) = literal(rest) else { break };
+        if rest.starts_with("sub_registry") {
+            prefix = format!("{literal}_");
+            rest = after;
+            continue;
+        }
+        let Some((help, after)) = self::literal(after) else { break };
+        let metric = after.split(')').next().unwrap_or_default();
+        let kind = kind(text, metric);
+        let suffix = match kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        found.push(Metric { name: format!("{prefix}{literal}{suffix}"), kind, help });
+        rest = after;
+    }
+    found
+}
+
+/// The next text in quotes, and what follows it.
+fn literal(text: &str) -> Option<(String, &str)> {
+    let (_, from) = text.split_once('"')?;
+    let (literal, after) = from.split_once('"')?;
+    Some((literal.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\ ", ""), after))
+}
+
+/// The type of the field or variable that is registered, as the same file declares it.
+fn kind(text: &str, registered: &str) -> &'static str {
+    let name = registered.split("self.").last().unwrap_or_default();
+    let name = name.rsplit('.').find(|word| !word.contains("clone")).unwrap_or(name);
+    let name = name.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+    let declared = text
+        .lines()
+        .find(|line| line.contains(&format!("{name}:")) || line.contains(&format!("let {name} =")));
+    let kinds = ["Counter", "Gauge", "Histogram", "Info"];
+    match kinds.into_iter().find(|kind| declared.is_some_and(|line| line.contains(kind))) {
+        Some("Counter") => "counter",
+        Some("Histogram") => "histogram",
+        Some("Info") => "info",
+        _ => "gauge",
+    }
+}
