@@ -101,7 +101,7 @@ impl Load {
             Owner::Local => &mut self.local,
             Owner::Peer(peer) => self.peers.entry(peer.clone()).or_default(),
         };
-        *sum = sum.saturating_add(requests);
+        sum.accumulate(requests);
         if let Ok(pods) = PODS.parse::<ResourceName>() {
             let count = requests.amount(PODS).is_zero().into();
             sum.insert(pods, sum.amount(PODS).saturating_add(Quantity::from_units(count, Format::DecimalSi)));
@@ -159,10 +159,12 @@ impl Capacity {
         for (node, load) in self.selected(selector) {
             let foreign =
                 sum(load.peers.iter().filter(|(peer, _)| !counts_as_free(peer)).map(|(_, used)| used));
-            pool.free = pool.free.saturating_add(&left(node, &load.local.saturating_add(&foreign)));
-            pool.allocatable = pool.allocatable.saturating_add(&node.allocatable);
-            pool.local = pool.local.saturating_add(&load.local);
-            pool.foreign = pool.foreign.saturating_add(&foreign);
+            let mut requested = load.local.clone();
+            requested.accumulate(&foreign);
+            pool.free.accumulate(&left(node, &requested));
+            pool.allocatable.accumulate(&node.allocatable);
+            pool.local.accumulate(&load.local);
+            pool.foreign.accumulate(&foreign);
         }
         pool
     }
@@ -172,9 +174,28 @@ impl Capacity {
         self.pool(selector, |other| other == peer).free
     }
 
-    /// What a peer's pods request on the selected nodes.
-    pub fn used_by(&self, peer: &str, selector: &Selector) -> Resources {
-        sum(self.selected(selector).filter_map(|(_, load)| load.peers.get(peer)))
+    /// What stands behind promises to the peers of `promised` on the selected nodes: what is free there when their own
+    /// use is counted as free, and what they use on nodes that take no new pods, because those pods still run.
+    pub fn backing(&self, selector: &Selector, promised: impl Fn(&ClusterId) -> bool) -> Resources {
+        let served = self
+            .nodes
+            .values()
+            .filter(|(node, _)| node.ready && !node.schedulable && !node.virtual_node)
+            .filter(|(node, _)| selector.matches(&node.labels))
+            .flat_map(|(_, load)| load.peers.iter().filter(|(peer, _)| promised(peer)).map(|(_, used)| used));
+        sum(served).saturating_add(&self.pool(selector, &promised).free)
+    }
+
+    /// What each peer's pods request on the selected nodes.
+    pub fn used_by_peers(&self, selector: &Selector) -> BTreeMap<ClusterId, Resources> {
+        let mut used: BTreeMap<ClusterId, Resources> = BTreeMap::new();
+        for (peer, requests) in self.selected(selector).flat_map(|(_, load)| &load.peers) {
+            match used.get_mut(peer) {
+                Some(sum) => sum.accumulate(requests),
+                None => drop(used.insert(peer.clone(), requests.clone())),
+            }
+        }
+        used
     }
 
     /// What a peer's pods request on any node, ready or not: what a contract is held against.
@@ -197,5 +218,7 @@ fn left(node: &Node, requested: &Resources) -> Resources {
 }
 
 fn sum<'a>(lists: impl Iterator<Item = &'a Resources>) -> Resources {
-    lists.fold(Resources::new(), |sum, list| sum.saturating_add(list))
+    let mut sum = Resources::new();
+    lists.for_each(|list| sum.accumulate(list));
+    sum
 }

@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::contract::Terms;
 use crate::names::{ClusterId, ContractId};
 use crate::quantity::Quantity;
 use crate::resources::{ResourceProblems, Resources};
@@ -108,6 +109,20 @@ pub enum NotAdmitted {
     Amounts(ResourceProblems),
 }
 
+impl Sale {
+    /// What the terms of a contract claim.
+    pub fn of(terms: &Terms, pot: Pot, since: Timestamp) -> Self {
+        Self {
+            contract: terms.contract.clone(),
+            sequence: terms.sequence,
+            peer: terms.consumer.id.clone(),
+            pot,
+            resources: terms.resources.clone(),
+            since,
+        }
+    }
+}
+
 impl Ledger {
     /// Admits a sale as a proposal if what it adds is still there. Admitting the same sale again changes nothing.
     ///
@@ -166,25 +181,28 @@ impl Ledger {
     #[must_use]
     pub fn restore(&self, sale: Sale, standing: bool) -> Self {
         let mut ledger = self.clone();
-        let (stood, waited) = match ledger.entries.remove(&sale.contract) {
+        ledger.put(sale, standing);
+        ledger
+    }
+
+    fn put(&mut self, sale: Sale, standing: bool) {
+        let contract = sale.contract.clone();
+        let (stood, waited) = match self.entries.remove(&contract) {
             None => (None, None),
             Some(Entry::Proposed(proposed)) => (None, Some(proposed)),
             Some(Entry::Standing(standing)) => (Some(standing), None),
             Some(Entry::Amending { standing, proposed }) => (Some(standing), Some(proposed)),
         };
-        let contract = sale.contract.clone();
-        let (now, soon) =
-            if standing { (later(stood, Some(sale)), waited) } else { (stood, later(waited, Some(sale))) };
-        let entry = match (now, soon) {
-            (None, None) => return ledger,
-            (None, Some(proposed)) => Entry::Proposed(proposed),
-            (Some(standing), Some(proposed)) if proposed.sequence > standing.sequence => {
-                Entry::Amending { standing, proposed }
+        let entry = if standing {
+            Entry::made_of(later(stood, sale), waited)
+        } else {
+            let proposed = later(waited, sale);
+            match stood {
+                None => Entry::Proposed(proposed),
+                Some(stood) => Entry::made_of(stood, Some(proposed)),
             }
-            (Some(standing), _) => Entry::Standing(standing),
         };
-        ledger.entries.insert(contract, entry);
-        ledger
+        self.entries.insert(contract, entry);
     }
 
     /// What is reserved in all.
@@ -199,17 +217,23 @@ impl Ledger {
 
     /// What is reserved for the sales that `counts` says yes to.
     pub(crate) fn sum(&self, counts: impl Fn(&Sale) -> bool) -> Resources {
-        self.entries
-            .values()
-            .fold(Resources::new(), |sum, entry| sum.saturating_add(&entry.reserved(&counts)))
+        let mut sum = Resources::new();
+        self.entries.values().for_each(|entry| sum.accumulate(&entry.reserved(&counts)));
+        sum
+    }
+
+    /// What is reserved for each peer, of the sales that `counts` says yes to.
+    pub(crate) fn sum_by_peer(&self, counts: impl Fn(&Sale) -> bool) -> BTreeMap<&ClusterId, Resources> {
+        let mut sums: BTreeMap<&ClusterId, Resources> = BTreeMap::new();
+        for entry in self.entries.values().filter(|entry| entry.sales().any(&counts)) {
+            sums.entry(&entry.latest().peer).or_default().accumulate(&entry.reserved(&counts));
+        }
+        sums
     }
 
     /// All sales, standing or proposed.
     pub fn sales(&self) -> impl Iterator<Item = &Sale> {
-        self.entries.values().flat_map(|entry| match entry {
-            Entry::Proposed(sale) | Entry::Standing(sale) => [Some(sale), None].into_iter().flatten(),
-            Entry::Amending { standing, proposed } => [Some(standing), Some(proposed)].into_iter().flatten(),
-        })
+        self.entries.values().flat_map(Entry::sales)
     }
 
     /// By how much the sales that `counts` says yes to exceed `limit` once `sale` is among them; only the resources
@@ -254,8 +278,22 @@ impl Ledger {
 }
 
 /// The later of two amendments.
-fn later(a: Option<Sale>, b: Option<Sale>) -> Option<Sale> {
-    a.into_iter().chain(b).max_by_key(|sale| sale.sequence)
+fn later(known: Option<Sale>, new: Sale) -> Sale {
+    match known {
+        Some(known) if known.sequence > new.sequence => known,
+        _ => new,
+    }
+}
+
+/// Makes the ledger anew from contracts: each with whether it stands (or is proposed).
+impl FromIterator<(Sale, bool)> for Ledger {
+    fn from_iter<I: IntoIterator<Item = (Sale, bool)>>(sales: I) -> Self {
+        let mut ledger = Self::default();
+        for (sale, standing) in sales {
+            ledger.put(sale, standing);
+        }
+        ledger
+    }
 }
 
 impl Limits {
@@ -280,6 +318,22 @@ impl Entry {
             Self::Amending { proposed: sale, .. } if counts(sale) => sale.resources.clone(),
             _ => Resources::new(),
         }
+    }
+
+    /// A proposal that was confirmed meanwhile is none any more.
+    fn made_of(standing: Sale, proposed: Option<Sale>) -> Self {
+        match proposed {
+            Some(proposed) if proposed.sequence > standing.sequence => Self::Amending { standing, proposed },
+            _ => Self::Standing(standing),
+        }
+    }
+
+    fn sales(&self) -> impl Iterator<Item = &Sale> {
+        let (first, second) = match self {
+            Self::Proposed(sale) | Self::Standing(sale) => (sale, None),
+            Self::Amending { standing, proposed } => (standing, Some(proposed)),
+        };
+        std::iter::once(first).chain(second)
     }
 
     const fn latest(&self) -> &Sale {

@@ -9,8 +9,26 @@
 //! A [`Quantity`] is exact: a whole number of billionths in an `i128`, never a float. It reads and writes the
 //! texts Kubernetes reads and writes, which is checked against Kubernetes' own library.
 //! In [`Resources`] every resource stands for itself: a bad one is reported and spoils no other.
+//!
+//! # From capacity to contract
+//!
+//! ```text
+//! nodes, pods ──▶ capacity ─┐
+//! SharingPolicy ─▶ policy ──┼─▶ evaluate ──▶ Offer ──▶ threshold: worth telling? how often?
+//!           ┌───▶ ledger ───┘                  │
+//!           │                                  ▼ (to the consumer) acceptance: take it?
+//!           │   sold, unless it is gone        │
+//!           └────────────────────────── contract: Terms, signed by both; lifecycle, obligations
+//!                                              └─▶ chain: the log of what happened
+//! ```
+//!
+//! Every decision is a function of what it is given; time is an argument. What comes from a peer is bounded in number
+//! and size, and what is wrong with it is said in words.
 
+pub mod acceptance;
+pub mod canonical;
 pub mod capacity;
+pub mod chain;
 pub mod contract;
 mod field;
 mod fraction;
@@ -25,6 +43,7 @@ pub mod selector;
 mod span;
 #[cfg(test)]
 mod testing;
+pub mod threshold;
 
 pub use field::{FieldProblem, FieldProblems};
 pub use pattern::Patterns;

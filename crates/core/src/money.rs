@@ -209,7 +209,12 @@ impl Prices {
 
     /// What a unit of `name` costs; zero if it is free.
     pub fn of(&self, name: &str) -> Rate {
-        Rate::of_price(self.per_unit.get(name).copied().unwrap_or_default(), self.period)
+        self.get(name).unwrap_or(Rate::nothing(self.period))
+    }
+
+    /// What a unit of `name` costs, if it has a price.
+    pub fn get(&self, name: &str) -> Option<Rate> {
+        self.per_unit.get(name).map(|price| Rate::of_price(*price, self.period))
     }
 
     /// The same prices for the resources that `keep` says yes to.

@@ -57,6 +57,7 @@ use crate::selector::{Labels, Selector};
 use crate::span::Span;
 
 mod amounts;
+mod backing;
 mod evaluate;
 mod explain;
 mod read;
@@ -68,6 +69,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub use backing::shortages;
 pub use evaluate::evaluate;
 pub use explain::Line;
 pub use spec::Spec;
@@ -271,6 +273,29 @@ impl Policy {
     pub fn problems(&self) -> &[FieldProblem] {
         &self.problems
     }
+}
+
+impl Offer {
+    /// From when to when a contract that is proposed now is valid, in whole seconds.
+    pub fn validity(&self, now: Timestamp) -> (Timestamp, Timestamp) {
+        let begin = whole_second(now);
+        let end = whole_second(self.end_by(self.conditions.duration.after(begin)));
+        (begin, end.max(Span::clamped(1).after(begin)))
+    }
+
+    /// The end that a contract can have if it should have `end`: that one, or when the offer ends.
+    pub fn end_by(&self, end: Timestamp) -> Timestamp {
+        self.ends.map_or(end, |ends| ends.min(end))
+    }
+
+    /// For how long a contract goes on each time it ends.
+    pub fn renewal(&self) -> Option<Span> {
+        (self.conditions.renewal == Renewal::Auto).then_some(self.conditions.duration)
+    }
+}
+
+fn whole_second(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 impl Default for Share {

@@ -2,10 +2,14 @@
 
 use jiff::Timestamp;
 
+use crate::canonical::Digest;
+use crate::contract::{Clauses, Enforcement, Party, PublicKey, ServiceLevel};
 use crate::field::Problems;
+use crate::money::{Period, Prices};
 use crate::names::{ClusterId, ContractId};
 use crate::resources::Resources;
 use crate::selector::{Selector, SelectorSpec};
+use crate::span::Span;
 
 /// A list such as `cpu=2, memory=4Gi`.
 pub(crate) fn list(text: &str) -> Resources {
@@ -37,4 +41,35 @@ pub(crate) fn selector(text: &str) -> Selector {
 /// A moment such as `2026-03-01T08:00:00Z`.
 pub(crate) fn time(text: &str) -> Timestamp {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A contract between `north` (provider) and `south` (consumer) for July 2026.
+pub(crate) fn clauses() -> Clauses {
+    let party = |id: &str, name: &str, key: u8| Party {
+        id: self::id(id),
+        name: name.parse().unwrap_or_else(|error| panic!("{error}")),
+        key: PublicKey::new([key; 32]),
+    };
+    let price = |name: &str, text: &str| {
+        let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
+        (name, text.parse().unwrap_or_else(|error| panic!("{error}")))
+    };
+    let currency = "EUR".parse().unwrap_or_else(|error| panic!("{error}"));
+    let prices = Prices::new(currency, Period::HOUR, [price("cpu", "0.02"), price("memory", "0.004")]);
+    let promises = [("availability".to_owned(), "99.9".to_owned())].into();
+    Clauses {
+        contract: contract_id("c-1"),
+        sequence: 0,
+        predecessor: None,
+        provider: party("north", "norden", 1),
+        consumer: party("south", "sueden", 2),
+        resources: list("cpu=1500m, memory=4Gi, nvidia.com/gpu=1"),
+        prices: prices.ok(),
+        not_before: time("2026-07-01T00:00:00Z"),
+        not_after: time("2026-08-01T00:00:00Z"),
+        renewal: Some(Span::clamped(2_592_000)),
+        enforcement: Enforcement::Hard,
+        service_level: ServiceLevel::new(promises).unwrap_or_default(),
+        offer: Digest::of("test", b"offer"),
+    }
 }

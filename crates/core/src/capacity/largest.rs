@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Capacity, PODS, left};
+use super::{Capacity, PODS, left, sum};
 use crate::fraction;
 use crate::quantity::Quantity;
 use crate::resources::Resources;
@@ -35,8 +35,8 @@ impl Capacity {
         let nodes: Vec<Resources> = self
             .selected(selector)
             .map(|(node, load)| {
-                let requested =
-                    load.peers.values().fold(load.local.clone(), |sum, used| sum.saturating_add(used));
+                let mut requested = load.local.clone();
+                load.peers.values().for_each(|used| requested.accumulate(used));
                 left(node, &requested)
             })
             .filter(|free| free.get(PODS).is_none_or(Quantity::is_positive))
@@ -48,7 +48,7 @@ impl Capacity {
                 .filter(|(_, amount)| amount.is_positive())
                 .collect()
         };
-        let total = nodes.iter().fold(Resources::new(), |sum, free| sum.saturating_add(free));
+        let total = sum(nodes.iter());
         let deciding = deciding(offered);
         let roomiest = nodes.iter().reduce(|best, other| {
             if room(other, &total, &deciding).compare(&room(best, &total, &deciding)).is_gt() {

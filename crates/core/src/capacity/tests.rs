@@ -65,7 +65,8 @@ fn what_the_asker_uses_counts_as_free_and_what_others_use_does_not() {
     assert_eq!(free(&capacity, "y"), list("cpu=8, memory=15Gi"));
     assert_eq!(free(&capacity, "z"), list("cpu=5, memory=15Gi"));
     assert_eq!(capacity.used_anywhere_by("x"), list("cpu=3, pods=2"));
-    assert_eq!(capacity.used_by("z", &Selector::everything()), Resources::new());
+    let used = capacity.used_by_peers(&Selector::everything());
+    assert_eq!(used, [(id("x"), list("cpu=3, pods=2")), (id("y"), list("cpu=3, pods=1"))].into());
 }
 
 #[test]

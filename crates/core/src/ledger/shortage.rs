@@ -27,9 +27,8 @@ impl Ledger {
             self.entries.values().filter_map(Entry::standing).filter(|sale| counts(&sale.pot)).collect();
         sales.sort_by_key(|sale| Reverse((sale.since, sale.contract.clone())));
         let sold = sales.iter().fold(Resources::new(), |sum, sale| sum.saturating_add(&sale.resources));
-        let mut excess: Resources = sold.lacking_in(backing);
         // Who has less than nothing lacks no more than all that was sold.
-        excess = excess.min(&sold);
+        let mut excess = sold.lacking_in(backing).capped_by(&sold);
 
         let mut missing_of = |sale: &Sale| -> Resources {
             let take = |(name, promised): (&ResourceName, Quantity)| {

@@ -153,12 +153,7 @@ fn the_ledger_is_the_same_in_whatever_order_it_is_made_anew() {
         (sale("a", 1, None, "cpu=1"), true),
         (sale("a", 2, None, "cpu=2"), false),
     ];
-    let restore = |order: [usize; 3]| {
-        order.iter().fold(Ledger::default(), |ledger, index| {
-            let (sale, standing) = sales[*index].clone();
-            ledger.restore(sale, standing)
-        })
-    };
+    let restore = |order: [usize; 3]| order.iter().map(|index| sales[*index].clone()).collect::<Ledger>();
     let ledger = restore([0, 1, 2]);
     assert_eq!(ledger.sold(), list("cpu=2"));
     for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {

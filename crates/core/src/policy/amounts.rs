@@ -6,7 +6,6 @@ use super::explain::Lines;
 use super::{Peer, Percent, Share, Sharing};
 use crate::capacity::{Capacity, NodeCount, Pool};
 use crate::ledger::{Ledger, Limits, Pot, Sale};
-use crate::names::ClusterId;
 use crate::quantity::{Quantity, Ratio, Rounding};
 use crate::resources::{ResourceName, Resources};
 use crate::selector::Selector;
@@ -65,15 +64,16 @@ impl Question<'_> {
 
     /// What the nodes have for the clusters whose sales count, the asker being one of them.
     fn side(&self, nodes: &Selector, counts: impl Fn(&Sale) -> bool) -> Side {
-        let counted = || self.ledger.sales().filter(|sale| counts(sale)).map(|sale| &sale.peer);
-        let others: BTreeSet<&ClusterId> = counted().filter(|peer| **peer != self.peer.id).collect();
-        let pool = self.capacity.pool(nodes, |peer| *peer == self.peer.id || others.contains(peer));
+        let mut sold = self.ledger.sum_by_peer(counts);
+        sold.remove(&self.peer.id);
+        let pool = self.capacity.pool(nodes, |peer| *peer == self.peer.id || sold.contains_key(peer));
+        let used = self.capacity.used_by_peers(nodes);
         let mut side = Side { pool, sold: Resources::new(), overuse: Resources::new() };
-        for other in others {
-            let sold = self.ledger.sum(|sale| sale.peer == *other && counts(sale));
-            let used = self.capacity.used_by(other.as_str(), nodes);
-            side.overuse = side.overuse.saturating_add(&used.sub_to_zero(&sold));
-            side.sold = side.sold.saturating_add(&sold);
+        for (other, sold) in sold {
+            side.sold.accumulate(&sold);
+            if let Some(used) = used.get(other) {
+                side.overuse.accumulate(&used.sub_to_zero(&sold));
+            }
         }
         side
     }

@@ -19,6 +19,16 @@ impl Resources {
         self.combine(other, Quantity::saturating_add)
     }
 
+    /// Adds `other` to this list, as [`saturating_add`](Self::saturating_add) does: for summing up many lists.
+    pub fn accumulate(&mut self, other: &Self) {
+        for (name, amount) in other.iter() {
+            match self.0.get_mut(name) {
+                Some(sum) => *sum = sum.saturating_add(amount),
+                None => drop(self.0.insert(name.clone(), amount)),
+            }
+        }
+    }
+
     /// What is left after taking `other` away. A resource of which there is not enough is reported.
     pub fn checked_sub(&self, other: &Self) -> Partial {
         self.combine_checked(other, |resource, available, wanted| match available.checked_sub(wanted) {

@@ -221,3 +221,63 @@ fn a_refusal_is_explained_too() {
     );
     assert!(lines.contains(&"cpu: sold to other clusters: -1".to_owned()), "{lines:#?}");
 }
+
+#[test]
+fn what_was_promised_and_is_no_longer_there_is_found() {
+    let short = |world: &World| -> Vec<(String, String)> {
+        crate::policy::shortages(&world.policies, &world.capacity(), &world.ledger)
+            .into_iter()
+            .map(|shortage| (shortage.peer.to_string(), shortage.missing.to_string()))
+            .collect()
+    };
+    let entry = |peer: &str, missing: &str| (peer.to_owned(), missing.to_owned());
+    let world = World::with_node("cpu=8, memory=8Gi")
+        .pod("a", "cpu=3")
+        .sold("a", None, "cpu=4")
+        .sold("b", None, "cpu=4");
+    assert_eq!(short(&world), []);
+    // A local pod takes what was promised; the later contract bears it.
+    assert_eq!(short(&world.clone().pod("local", "cpu=1, memory=99Gi")), [entry("b", "cpu=1")]);
+    assert_eq!(
+        short(&World { nodes: Vec::new(), ..world.clone() }),
+        [entry("a", "cpu=4"), entry("b", "cpu=4")]
+    );
+
+    // On a cordoned node the pods of a still run; nobody else can come.
+    let mut cordoned = world.clone();
+    cordoned.nodes[0].0.schedulable = false;
+    assert_eq!(short(&cordoned), [entry("a", "cpu=1"), entry("b", "cpu=4")]);
+
+    // Two pots on the same nodes: each is backed, both are not.
+    let sharing = |world: World| {
+        world
+            .policy("p", json!({"share": {"percentage": 50}}))
+            .policy("q", json!({"share": {"percentage": 50}}))
+    };
+    let two = sharing(World::with_node("cpu=6")).sold("a", Some("p"), "cpu=4").sold("b", Some("q"), "cpu=4");
+    assert_eq!(short(&two), [entry("b", "cpu=2")]);
+
+    // Overcommit and autoscaling are part of the promise, a lowered percentage is no breach.
+    let generous = World::with_node("cpu=4").sold("a", Some("p"), "cpu=8");
+    let with = |share: Value| {
+        generous.clone().policy("p", json!({"share": {"percentage": 1}, "shares": {"cpu": share}}))
+    };
+    assert_eq!(short(&with(json!({"overcommit": 2}))), []);
+    assert_eq!(short(&with(json!({"autoscaled": 4}))), []);
+    assert_eq!(short(&with(json!({"overcommit": "1.5"}))), [entry("a", "cpu=2")]);
+    assert_eq!(short(&with(json!({"overcommit": "0.5"}))), [entry("a", "cpu=4")]);
+}
+
+#[test]
+fn a_contract_lasts_as_long_as_the_policy_says_and_no_longer_than_the_offer() {
+    let world = World::with_node("cpu=4")
+        .policy("p", json!({"contract": {"duration": "7d"}, "notAfter": "2026-07-05T00:00:00Z"}));
+    let offer = world.offer("x");
+    let validity = |now: &str| offer.validity(crate::testing::time(now)).1.to_string();
+    assert_eq!(validity("2026-06-01T12:00:00.9Z"), "2026-06-08T12:00:00Z");
+    assert_eq!(validity("2026-07-01T12:00:00Z"), "2026-07-05T00:00:00Z");
+    assert_eq!(validity("2026-07-06T12:00:00Z"), "2026-07-06T12:00:01Z", "never nothing");
+    assert_eq!(offer.renewal().map(|span| span.to_string()).as_deref(), Some("1w"));
+    let once = World::with_node("cpu=4").policy("p", json!({"contract": {"renewal": "None"}})).offer("x");
+    assert_eq!((once.renewal(), once.ends), (None, None));
+}
