@@ -24,3 +24,6 @@ pub(crate) use format::shortest_float;
 pub(crate) use functions::satisfies;
 pub(crate) use parser::parse;
 pub(crate) use value::Value;
+
+#[cfg(test)]
+mod testing;

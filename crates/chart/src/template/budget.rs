@@ -6,8 +6,9 @@ use std::cell::Cell;
 /// of 2 MiB carries twice this, also without optimisation.
 const MAX_DEPTH: u32 = 200;
 
-/// Work of one rendering: a step costs [`STEP`], a byte that is read or written costs 1. About two seconds.
-const MAX_WORK: u64 = 400_000_000;
+/// Work of one rendering: a step costs [`STEP`], a byte that is read or written costs 1. Half a million steps, which is
+/// some fifty times what a real chart needs and less than a second.
+const MAX_WORK: u64 = 100_000_000;
 
 /// What evaluating one node of a template costs.
 const STEP: u64 = 200;
@@ -17,6 +18,12 @@ const MAX_MADE: u64 = 64 << 20;
 
 /// What an item of a list or map costs, in bytes.
 pub(crate) const ITEM_COST: usize = 64;
+
+/// What a map costs by itself, in bytes: it is laid out for several entries at once.
+pub(crate) const MAP_COST: usize = 1024;
+
+/// What each byte of a text costs that becomes a tree: `{a: b}` is short, and a map.
+pub(crate) const TREE_COST: usize = 64;
 
 /// Counts what a rendering has used up.
 #[derive(Debug, Default)]
@@ -41,7 +48,7 @@ impl Budget {
     pub(crate) fn make(&self, bytes: usize) -> Result<(), String> {
         let made = self.made.get().saturating_add(bytes as u64);
         if made > MAX_MADE {
-            return Err(format!("the chart makes more than {} MiB of text", MAX_MADE >> 20));
+            return Err(format!("the chart writes more than it may: {} MiB of text", MAX_MADE >> 20));
         }
         self.made.set(made);
         self.work(bytes as u64)
@@ -62,7 +69,11 @@ impl Budget {
     fn work(&self, cost: u64) -> Result<(), String> {
         let work = self.work.get().saturating_add(cost);
         self.work.set(work);
-        if work > MAX_WORK { Err("the chart takes too long to render".into()) } else { Ok(()) }
+        if work > MAX_WORK {
+            Err("the chart reckons more than it may; does a loop not end?".into())
+        } else {
+            Ok(())
+        }
     }
 }
 

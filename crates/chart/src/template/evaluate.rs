@@ -144,6 +144,7 @@ impl<'a> Frame<'a> {
         let mut empty = true;
         for (key, item) in pairs {
             empty = false;
+            self.budget.step().map_err(|message| self.fault(line, message))?;
             let flow = self.scoped(|frame| {
                 frame.set_range_variables(&branch.pipeline, key, &item)?;
                 frame.walk(&branch.then, &item, line)

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::{Number, Value as Json};
 
-use super::budget::Budget;
+use super::budget::{Budget, MAP_COST};
 use super::files::Files;
 
 /// Lists and maps inside each other. `set` can put a map into itself, so walks need an end.
@@ -180,16 +180,14 @@ impl Value {
             Self::List(list) => Json::Array(
                 list.0.iter().map(|item| item.to_json_within(budget, levels)).collect::<Result<_, _>>()?,
             ),
-            Self::Map(map) => Json::Object(
-                map.0
-                    .borrow()
-                    .iter()
-                    .map(|(key, value)| {
-                        budget.make(key.len())?;
-                        Ok((key.clone(), value.to_json_within(budget, levels)?))
-                    })
-                    .collect::<Result<_, String>>()?,
-            ),
+            Self::Map(map) => {
+                budget.make(MAP_COST)?;
+                let entry = |(key, value): (&String, &Value)| {
+                    budget.make(key.len())?;
+                    Ok((key.clone(), value.to_json_within(budget, levels)?))
+                };
+                Json::Object(map.0.borrow().iter().map(entry).collect::<Result<_, String>>()?)
+            }
             Self::Files(files) => files.as_config()?,
             Self::ApiVersions(versions) => versions.iter().map(String::as_str).collect(),
         })

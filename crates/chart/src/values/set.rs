@@ -88,7 +88,12 @@ impl Reader<'_> {
             match end {
                 Some('=') => return Ok(path),
                 Some('.') => {}
-                Some(',') | None => return Err(self.error(format!("{} has no value", shown(&path)))),
+                Some(',') | None => {
+                    return Err(self.error(format!(
+                        "{} has no value; a comma inside a value is written \\,",
+                        shown(&path)
+                    )));
+                }
                 Some(other) => return Err(self.error(format!("unexpected {other:?} after an index"))),
             }
         }

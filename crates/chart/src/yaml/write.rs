@@ -8,6 +8,10 @@ use serde_json::{Map, Value as Json};
 use super::ambiguous::is_ambiguous;
 use crate::template::shortest_float;
 
+mod scalar;
+
+use scalar::{Scalar, is_printable};
+
 const INDENT: usize = 2;
 
 /// The document, with a line break at its end.
@@ -31,12 +35,12 @@ fn block(json: &Json, indent: usize, text: &mut String) {
         Json::Object(entries) if !entries.is_empty() => {
             for (at, (key, value)) in sorted(entries).into_iter().enumerate() {
                 new_line(at, indent, text);
-                text.push_str(&key_text(key));
+                one_line(key, &mut Scalar::key(text));
                 text.push(':');
                 entry(value, indent, text);
             }
         }
-        scalar => text.push_str(&single(scalar, indent)),
+        single => scalar(single, indent.max(INDENT), text),
     }
 }
 
@@ -45,10 +49,9 @@ fn entry(value: &Json, indent: usize, text: &mut String) {
     let inner = match value {
         Json::Array(items) if !items.is_empty() => indent,
         Json::Object(entries) if !entries.is_empty() => indent + INDENT,
-        scalar => {
+        single => {
             text.push(' ');
-            text.push_str(&single(scalar, indent + INDENT));
-            return;
+            return scalar(single, indent + INDENT, text);
         }
     };
     new_line(1, inner, text);
@@ -62,35 +65,31 @@ fn new_line(at: usize, indent: usize, text: &mut String) {
     }
 }
 
-/// A value on one line, or a text of several lines indented by `indent`.
-fn single(json: &Json, indent: usize) -> String {
+/// A value without others in it; a text of several lines has all but the first indented by `indent`.
+fn scalar(json: &Json, indent: usize, text: &mut String) {
     match json {
-        Json::Null => "null".into(),
-        Json::Bool(value) => value.to_string(),
-        Json::Number(number) if number.is_f64() => number.as_f64().map_or_else(String::new, shortest_float),
-        Json::Number(number) => number.to_string(),
-        Json::Array(_) => "[]".into(),
-        Json::Object(_) => "{}".into(),
-        Json::String(text) if text.contains('\n') && Shape::of(text).block => {
-            literal(text, indent.max(INDENT))
+        Json::Null => text.push_str("null"),
+        Json::Bool(value) => text.push_str(&value.to_string()),
+        Json::Number(number) if number.is_f64() => {
+            text.push_str(&number.as_f64().map_or_else(String::new, shortest_float));
         }
-        Json::String(text) if text.contains('\n') => double_quoted(text),
-        Json::String(text) => one_line(text),
+        Json::Number(number) => text.push_str(&number.to_string()),
+        Json::Array(_) => text.push_str("[]"),
+        Json::Object(_) => text.push_str("{}"),
+        Json::String(lines) if lines.contains('\n') && Shape::of(lines).block => literal(lines, indent, text),
+        Json::String(line) => one_line(line, &mut Scalar::value(text, indent)),
     }
 }
 
-fn key_text(key: &str) -> String {
-    if key.contains('\n') { double_quoted(key) } else { one_line(key) }
-}
-
-fn one_line(text: &str) -> String {
+/// A text without line breaks, except where its line gets too long.
+fn one_line(text: &str, out: &mut Scalar<'_>) {
     let shape = Shape::of(text);
-    if is_ambiguous(text) || !shape.single_quoted {
-        double_quoted(text)
+    if is_ambiguous(text) || !shape.single_quoted || text.contains('\n') {
+        out.double_quoted(text);
     } else if shape.plain {
-        text.to_owned()
+        out.plain(text);
     } else {
-        format!("'{}'", text.replace('\'', "''"))
+        out.single_quoted(text);
     }
 }
 
@@ -129,59 +128,22 @@ fn has_indicators(text: &str) -> bool {
     first_means || marker || text.contains(": ") || text.ends_with(':') || text.contains(" #")
 }
 
-fn is_printable(next: char) -> bool {
-    matches!(next, '\u{20}'..='\u{7e}' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}'
-        | '\u{ff00}'..='\u{fffd}')
-}
-
 /// `|`, with the hints that keep spaces at the start and line breaks at the end.
-fn literal(text: &str, indent: usize) -> String {
-    let mut written = String::from("|");
-    if text.starts_with([' ', '\n']) {
-        written.push_str(&INDENT.to_string());
+fn literal(lines: &str, indent: usize, text: &mut String) {
+    text.push('|');
+    if lines.starts_with([' ', '\n']) {
+        text.push_str(&INDENT.to_string());
     }
-    let body = text.strip_suffix('\n');
+    let body = lines.strip_suffix('\n');
     match body {
-        None => written.push('-'),
-        Some(body) if body.is_empty() || body.ends_with('\n') => written.push('+'),
+        None => text.push('-'),
+        Some(body) if body.is_empty() || body.ends_with('\n') => text.push('+'),
         Some(_) => {}
     }
-    for line in body.unwrap_or(text).split('\n') {
-        written.push('\n');
-        if !line.is_empty() {
-            written.extend(std::iter::repeat_n(' ', indent));
-            written.push_str(line);
-        }
+    for line in body.unwrap_or(lines).split('\n') {
+        new_line(1, if line.is_empty() { 0 } else { indent }, text);
+        text.push_str(line);
     }
-    written
-}
-
-fn double_quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for next in text.chars() {
-        match next {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\0' => quoted.push_str("\\0"),
-            '\x07' => quoted.push_str("\\a"),
-            '\x08' => quoted.push_str("\\b"),
-            '\t' => quoted.push_str("\\t"),
-            '\n' => quoted.push_str("\\n"),
-            '\x0b' => quoted.push_str("\\v"),
-            '\x0c' => quoted.push_str("\\f"),
-            '\r' => quoted.push_str("\\r"),
-            '\x1b' => quoted.push_str("\\e"),
-            '\u{85}' => quoted.push_str("\\N"),
-            '\u{2028}' => quoted.push_str("\\L"),
-            '\u{2029}' => quoted.push_str("\\P"),
-            next if is_printable(next) => quoted.push(next),
-            next if u32::from(next) <= 0xff => quoted.push_str(&format!("\\x{:02X}", u32::from(next))),
-            next if u32::from(next) <= 0xffff => quoted.push_str(&format!("\\u{:04X}", u32::from(next))),
-            next => quoted.push_str(&format!("\\U{:08X}", u32::from(next))),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 fn sorted(entries: &Map<String, Json>) -> Vec<(&String, &Json)> {

@@ -2,7 +2,7 @@
 
 use super::{Fault, Frame, execute};
 use crate::template::ast::{Command, Operand, Pipeline};
-use crate::template::budget::ITEM_COST;
+use crate::template::budget::{ITEM_COST, TREE_COST};
 use crate::template::functions::{Action, Args, Function};
 use crate::template::parser;
 use crate::template::value::Value;
@@ -144,8 +144,8 @@ impl Frame<'_> {
     /// Runs a text of the values as a template. What it defines, it defines for itself alone.
     fn tpl(&self, text: &str, dot: &Value, line: u32) -> Result<Value, Fault> {
         let _level = self.enter(line)?;
-        let cost = text.len() + self.templates.len() * ITEM_COST;
-        self.budget.read(cost).map_err(|message| self.fault(line, message))?;
+        let cost = text.len() * TREE_COST + self.templates.len() * ITEM_COST;
+        self.budget.make(cost).map_err(|message| self.fault(line, message))?;
         let file = format!("{} (tpl)", self.file);
         let parsed = parser::parse(&file, text).map_err(|error| {
             self.fault(line, format!("tpl: cannot read {text:?}, line {}: {}", error.line, error.message))

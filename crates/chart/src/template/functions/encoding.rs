@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use super::{Answer, Args, Function, plain};
+use crate::template::budget::TREE_COST;
 use crate::template::value::Value;
 use crate::yaml;
 
@@ -16,24 +17,16 @@ pub(super) static TABLE: &[Function] = &[
         let json = args.get(0).to_json(args.budget)?;
         args.give_text(yaml::write(&json).trim_end_matches('\n'))
     }),
-    plain("fromYaml", 1, 1, |args| {
-        Ok(map_or_error(yaml::read(args.text(0)?).map_err(|error| error.to_string())))
-    }),
-    plain("fromYamlArray", 1, 1, |args| {
-        Ok(list_or_error(yaml::read(args.text(0)?).map_err(|error| error.to_string())))
-    }),
+    plain("fromYaml", 1, 1, |args| from_yaml(args).map(map_or_error)),
+    plain("fromYamlArray", 1, 1, |args| from_yaml(args).map(list_or_error)),
     plain("toJson", 1, 1, |args| json(args, |json| Ok(escape_html(&json.to_string())))),
     plain("mustToJson", 1, 1, |args| json(args, |json| Ok(escape_html(&json.to_string())))),
     plain("toRawJson", 1, 1, |args| json(args, |json| Ok(json.to_string()))),
     plain("toPrettyJson", 1, 1, |args| {
         json(args, |json| Ok(escape_html(&serde_json::to_string_pretty(json)?)))
     }),
-    plain("fromJson", 1, 1, |args| {
-        Ok(map_or_error(serde_json::from_str(args.text(0)?).map_err(|error| error.to_string())))
-    }),
-    plain("fromJsonArray", 1, 1, |args| {
-        Ok(list_or_error(serde_json::from_str(args.text(0)?).map_err(|error| error.to_string())))
-    }),
+    plain("fromJson", 1, 1, |args| from_json(args).map(map_or_error)),
+    plain("fromJsonArray", 1, 1, |args| from_json(args).map(list_or_error)),
     plain("b64enc", 1, 1, |args| args.give_text(STANDARD.encode(args.text(0)?))),
     plain("b64dec", 1, 1, b64dec),
     plain("sha256sum", 1, 1, |args| {
@@ -54,6 +47,21 @@ fn escape_html(json: &str) -> String {
         .replace('&', "\\u0026")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
+}
+
+/// The outer error is that of the call, the inner one that of the text.
+fn from_yaml(args: &Args<'_>) -> Result<Result<Json, String>, String> {
+    Ok(yaml::read(source(args)?).map_err(|error| error.to_string()))
+}
+
+fn from_json(args: &Args<'_>) -> Result<Result<Json, String>, String> {
+    Ok(serde_json::from_str(source(args)?).map_err(|error| error.to_string()))
+}
+
+fn source<'a>(args: &Args<'a>) -> Result<&'a str, String> {
+    let text = args.text(0)?;
+    args.budget.make(text.len() * TREE_COST)?;
+    Ok(text)
 }
 
 /// What is no map gives a map with the reason at the key `Error`; templates ask for that.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ANY, Answer, Args, Function, merge, plain};
-use crate::template::budget::ITEM_COST;
+use crate::template::budget::{ITEM_COST, MAP_COST};
 use crate::template::format;
 use crate::template::value::Value;
 
@@ -34,7 +34,7 @@ pub(super) static TABLE: &[Function] = &[
 
 /// Keys and values in turn; a last key without value gets an empty text.
 fn dict(args: &Args<'_>) -> Answer {
-    args.budget.make(args.count() * ITEM_COST)?;
+    args.budget.make(MAP_COST + args.count() * ITEM_COST)?;
     let mut entries = BTreeMap::new();
     for pair in args.all().chunks(2) {
         let (key, value) = (&pair[0], pair.get(1).cloned().unwrap_or_else(|| Value::text("")));
@@ -74,7 +74,7 @@ fn pluck(args: &Args<'_>) -> Answer {
 /// The map with only the named keys, or with all others.
 fn filtered(args: &Args<'_>, keep: bool) -> Answer {
     let map = args.map(0)?.0.borrow();
-    args.budget.make(map.len() * ITEM_COST)?;
+    args.budget.make(MAP_COST + map.len() * ITEM_COST)?;
     let named: Vec<&str> = (1..args.count()).map(|at| args.text(at)).collect::<Result<_, _>>()?;
     let kept = map.iter().filter(|(key, _)| named.contains(&key.as_str()) == keep);
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Answer, Args};
-use crate::template::budget::{Budget, ITEM_COST};
+use crate::template::budget::{Budget, ITEM_COST, MAP_COST};
 use crate::template::value::{MAX_NESTING, Map, Value, too_deep};
 
 /// Whose value stays if both maps have one.
@@ -35,7 +35,7 @@ fn merge(
     let levels = levels.checked_sub(1).ok_or_else(too_deep)?;
     // A copy, because both may be the same map.
     let source = source.0.borrow().clone();
-    budget.make(source.len() * ITEM_COST)?;
+    budget.make(MAP_COST + source.len() * ITEM_COST)?;
     for (key, new) in source {
         let old = target.0.borrow().get(&key).cloned();
         match (old, new) {
@@ -62,6 +62,7 @@ fn copy_within(value: &Value, budget: &Budget, levels: usize) -> Answer {
             list.0.iter().map(|item| copy_within(item, budget, levels)).collect::<Result<_, _>>()?,
         ),
         Value::Map(map) => {
+            budget.make(MAP_COST)?;
             let copied =
                 |(key, value): (&String, &Value)| Ok((key.clone(), copy_within(value, budget, levels)?));
             Value::map(map.0.borrow().iter().map(copied).collect::<Result<BTreeMap<_, _>, String>>()?)

@@ -8,8 +8,8 @@ use crate::template::value::Value;
 /// Memory of a compiled expression.
 const MAX_COMPILED: usize = 1 << 20;
 
-/// What compiling an expression costs, as bytes read.
-const COMPILE_COST: usize = 100_000;
+/// What compiling an expression costs, as bytes read: a chart may do it some hundred times.
+const COMPILE_COST: usize = 250_000;
 
 pub(super) static TABLE: &[Function] = &[
     plain("regexMatch", 2, 2, |args| Ok(Value::Bool(regex(args)?.is_match(args.text(1)?)))),
