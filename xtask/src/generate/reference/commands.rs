@@ -75,10 +75,10 @@ fn row(argument: &Arg) -> String {
 
 /// How an argument is written: `-o, --output FORMAT`, or `CLUSTER` where it has no flag.
 fn spelling(argument: &Arg) -> String {
-    let names: Vec<_> = argument
-        .get_value_names()
-        .map(|names| names.iter().map(ToString::to_string).collect())
-        .unwrap_or_default();
+    let names: Vec<_> = match argument.get_value_names() {
+        Some(names) => names.iter().map(ToString::to_string).collect(),
+        None => vec![argument.get_id().to_string()],
+    };
     let value = if takes_value(argument) { names.join(" ") } else { String::new() };
     let short = argument.get_short().map(|short| format!("-{short}"));
     let long = argument.get_long().map(|long| format!("--{long}"));

@@ -64,7 +64,7 @@ fn hidden_arguments_are_not_told_and_environment_variables_are() {
                 .arg(Arg::new("N").required(true)),
         );
     let page = commands::page(&program, "About.");
-    assert_eq!(page.matches("| `--seen <seen>` | `1\\|2` | What |").count(), 1, "{page}");
+    assert_eq!(page.matches("| `--seen seen` | `1\\|2` | What |").count(), 1, "{page}");
     assert_eq!(page.matches("| `--seen").count(), 1, "a command repeats it:\n{page}");
     assert!(page.contains("`p c`") && page.contains("| `N` |"), "{page}");
     assert!(!page.contains("gone"), "{page}");
