@@ -13,7 +13,7 @@ mod permissions;
 mod pods;
 mod webhooks;
 
-use crate::finding::{Finding, Outcome};
+use liqo_install::finding::{Finding, Outcome};
 use serde::Serialize;
 
 use crate::facts::{Facts, Hello, Server};
@@ -65,7 +65,7 @@ impl Section {
 impl Installation {
     /// Looks at everything.
     pub async fn check(&self, server: &Server) -> Report {
-        let (facts, hello) = tokio::join!(self.facts(server), self.hello());
+        let (facts, hello) = tokio::join!(Box::pin(self.facts(server)), self.hello());
         evaluate(&World { facts: &facts, hello: &hello, client: Build::this().version })
     }
 }
@@ -102,6 +102,12 @@ pub(crate) fn evaluate(world: &World<'_>) -> Report {
         Section::new("peers", peers::check(world)),
     ]);
     Report::new(sections)
+}
+
+/// What was found before an installation.
+pub fn before_installing(server: &Server, findings: Vec<Finding>) -> Report {
+    let answers = Finding::ok(kubernetes::ANSWERS, server.address.clone());
+    Report::new(vec![Section::new("kubernetes-api", vec![answers]), Section::new("pre-install", findings)])
 }
 
 /// The cluster could not be asked at all.

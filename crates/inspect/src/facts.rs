@@ -71,33 +71,31 @@ pub(crate) struct Hello {
 
 impl Installation {
     pub(crate) async fn facts(&self, server: &Server) -> Facts {
-        let (namespace, definitions, manager, pods, events) = tokio::join!(
+        let (namespace, definitions, manager, pods, events, lease, account) = tokio::join!(
             self.get_global(&self.namespace),
             self.definitions(),
             self.get::<Deployment>(MANAGER),
             self.list(OURS),
             self.list(""),
+            self.get(MANAGER),
+            self.get(MANAGER),
         );
-        let (lease, account, cluster_role, cluster_binding, role, binding) = tokio::join!(
-            self.get(MANAGER),
-            self.get(MANAGER),
+        let (cluster_role, cluster_binding, role, binding, identity, key, network, config) = tokio::join!(
             self.get_global(MANAGER),
             self.get_global(MANAGER),
             self.get(MANAGER),
             self.get(MANAGER),
-        );
-        let (identity, key, network, config, peers) = tokio::join!(
             self.get(CLUSTER_ID_CONFIG_MAP),
             self.get(IDENTITY_SECRET),
             self.get(NETWORK_CONFIG_MAP),
             self.cluster_config(),
-            self.peers(),
         );
-        let (policies, flow_schemas, webhooks, services, elsewhere) = tokio::join!(
+        let (peers, policies, flow_schemas, webhooks, services, elsewhere) = tokio::join!(
+            self.peers(),
             self.list(""),
             self.list_global(OURS),
             webhook::read(self),
-            self.list_global(OURS),
+            self.list_global(""),
             self.elsewhere(&manager),
         );
         Facts {

@@ -10,12 +10,15 @@
 //! * [`Versions`]: which build this is, and which ones the cluster runs
 //! * [`Report`]: whether everything is as it should be, as findings in sections
 //! * [`Status`]: how the installation is, at one look
+//! * [`LogRequest`]: logs of liqo's pods, merged
+//! * [`Bundle`]: what a bug report needs, without secrets
 
 pub mod age;
+mod bundle;
 mod check;
 mod facts;
-mod finding;
 mod installation;
+mod logs;
 mod peer;
 mod pod;
 mod redact;
@@ -23,10 +26,12 @@ mod status;
 mod version;
 mod webhook;
 
-pub use check::{Report, Section, unreachable};
+pub use bundle::{Bundle, BundleError, Entry, Manifest, Problem};
+pub use check::{Report, Section, before_installing, unreachable};
 pub use facts::Server;
-pub use finding::{Finding, Outcome};
 pub use installation::{Installation, MANAGER, Unread};
+pub use liqo_install::finding::{Finding, Outcome};
+pub use logs::{Line, LogError, LogRequest, Remark, Sink, Source, Told};
 pub use peer::PeerView;
 pub use status::{ClusterIdentity, ConditionView, Leader, PodStatus, Status, StatusVersions};
 pub use version::{Build, ClusterVersions, Versions};

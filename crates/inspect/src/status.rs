@@ -1,7 +1,7 @@
 //! How an installation is, at one look.
 
-use crate::finding::Finding;
 use jiff::Timestamp;
+use liqo_install::finding::Finding;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ pub struct PodStatus {
 impl Installation {
     /// How the installation is.
     pub async fn status(&self, server: &Server) -> Status {
-        let (facts, hello) = tokio::join!(self.facts(server), self.hello());
+        let (facts, hello) = tokio::join!(Box::pin(self.facts(server)), self.hello());
         let client = Build::this().version;
         let report = check::evaluate(&World { facts: &facts, hello: &hello, client });
         summarise(&facts, &hello, &report, client)

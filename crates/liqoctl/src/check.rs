@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use liqo_inspect::{Installation, Outcome, Report};
+use liqo_chart::Chart;
+use liqo_inspect::{Finding, Installation, Outcome, Report};
+use liqo_install::{Request, Silent};
 use tokio::time::Instant;
 
-use crate::access::{Access, Trouble};
+use crate::access::{Access, Connection, Trouble};
 use crate::duration::parse_span;
+use crate::install;
 use crate::output::{self, DataFormat};
 use crate::progress::Progress;
 use crate::status::finding;
@@ -18,6 +21,9 @@ use crate::style::Style;
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    /// Before installing: can liqo be installed here?
+    #[arg(long)]
+    pre: bool,
     /// Output format
     #[arg(short, long, value_enum)]
     output: Option<DataFormat>,
@@ -28,6 +34,7 @@ pub(crate) struct Arguments {
 
 pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl check                        # is everything as it should be?
+  liqoctl check --pre                  # before installing: can it be installed here?
   liqoctl check --wait 2m              # after a change: look again until it is, at most two minutes
   liqoctl check -o json | jq '.sections[].findings[] | select(.result == \"failed\")'
 
@@ -40,11 +47,11 @@ impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
         let deadline = Instant::now() + self.wait.unwrap_or_default();
         let mut progress = Progress::new(access.stderr());
-        let mut report = look(access).await;
+        let mut report = self.look(access).await;
         while !report.healthy && Instant::now() < deadline {
             progress.busy(&format!("waiting: {}", first_failure(&report)));
             tokio::time::sleep_until(deadline.min(Instant::now() + INTERVAL)).await;
-            report = look(access).await;
+            report = self.look(access).await;
         }
         drop(progress);
         output::print(self.output.map(Into::into), &report, |_| text(&report, access.stdout()))?;
@@ -52,18 +59,40 @@ impl Arguments {
     }
 }
 
-/// A cluster that cannot be reached is a finding like any other.
-async fn look(access: &Access) -> Report {
-    match access.connect().await {
-        Ok(connection) => {
-            let server = connection.server();
-            Installation::new(connection.client, connection.namespace).check(&server).await
+impl Arguments {
+    /// A cluster that cannot be reached is a finding like any other.
+    async fn look(&self, access: &Access) -> Report {
+        let connection = match access.connect().await {
+            Ok(connection) => connection,
+            Err(error) => {
+                let refused = matches!(
+                    error.trouble,
+                    Trouble::Credentials | Trouble::Unauthorized | Trouble::Forbidden
+                );
+                return liqo_inspect::unreachable(&error.sentence, &error.advice, refused);
+            }
+        };
+        let server = connection.server();
+        if self.pre {
+            return liqo_inspect::before_installing(&server, Box::pin(preflight(access, &connection)).await);
         }
-        Err(error) => {
-            let refused =
-                matches!(error.trouble, Trouble::Credentials | Trouble::Unauthorized | Trouble::Forbidden);
-            liqo_inspect::unreachable(&error.sentence, &error.advice, refused)
-        }
+        Box::pin(Installation::new(connection.client, connection.namespace).check(&server)).await
+    }
+}
+
+/// What the installer would check, with nothing given and nothing changed.
+async fn preflight(access: &Access, connection: &Connection) -> Vec<Finding> {
+    let failed = |error: &dyn std::fmt::Display| {
+        vec![Finding::failed("the cluster can be looked at", error.to_string())]
+    };
+    let target = match install::target(access, connection) {
+        Ok((target, _)) => target,
+        Err(error) => return failed(&error),
+    };
+    let request = Request::default();
+    match liqo_install::prepare(&target, &Chart::embedded(), &request, &Silent).await {
+        Ok(prepared) => prepared.findings,
+        Err(error) => failed(&error),
     }
 }
 

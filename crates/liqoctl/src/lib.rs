@@ -8,9 +8,11 @@
 //! * a module per command: arguments and wiring; the work is done by the crates `liqo-*`
 
 mod access;
+mod bundle;
 mod check;
 mod duration;
 mod install;
+mod logs;
 mod output;
 mod plugin;
 mod progress;
@@ -65,6 +67,12 @@ enum Command {
     /// Check that everything is as it should be, with a hint for what is not
     #[command(after_help = check::EXAMPLES)]
     Check(OnCluster<check::Arguments>),
+    /// Print the logs of liqo's pods
+    #[command(after_help = logs::EXAMPLES)]
+    Logs(OnCluster<logs::Arguments>),
+    /// Collect what a bug report needs into an archive, secrets removed
+    #[command(after_help = bundle::EXAMPLES)]
+    Bundle(OnCluster<bundle::Arguments>),
     /// Show the version of this program and of what the cluster runs
     #[command(after_help = version::EXAMPLES)]
     Version(OnCluster<version::Arguments>),
@@ -134,6 +142,8 @@ impl Arguments {
         match self.command {
             Command::Status(it) => run(it.command.run(&access(it.flags)?)),
             Command::Check(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Logs(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Bundle(it) => run(it.command.run(&access(it.flags)?)),
             Command::Version(it) => run(it.command.run(&access(it.flags)?)),
             Command::Install(it) => run(it.command.run(&access(it.flags)?)),
             Command::Uninstall(it) => run(it.command.run(&access(it.flags)?)),

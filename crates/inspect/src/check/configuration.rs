@@ -1,6 +1,6 @@
 //! What the cluster says of itself: the conditions of its ClusterConfig.
 
-use crate::finding::Finding;
+use liqo_install::finding::Finding;
 use serde_json::Value;
 
 use super::{World, docs, not_looked_at};

@@ -1,9 +1,9 @@
 //! The manager: there, available, led by one, of the right version.
 
-use crate::finding::Finding;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at, pods};
 use crate::age;

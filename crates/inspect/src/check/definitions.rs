@@ -1,7 +1,7 @@
 //! The kinds: there, accepted by the API server, and those of this version.
 
-use crate::finding::Finding;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use liqo_install::finding::Finding;
 use serde_json::Value;
 
 use super::{World, docs, not_looked_at};

@@ -1,12 +1,12 @@
 //! The identity: three objects that must say the same.
 
-use crate::finding::Finding;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use liqo_api::ClusterIdentity;
 use liqo_api::cluster_config::{
     CLUSTER_ID_CONFIG_MAP, CLUSTER_ID_KEY, CLUSTER_NAME_KEY, IDENTITY_SECRET, KEY_FINGERPRINT,
 };
+use liqo_install::finding::Finding;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;

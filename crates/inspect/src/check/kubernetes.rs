@@ -1,6 +1,6 @@
 //! The API server itself.
 
-use crate::finding::Finding;
+use liqo_install::finding::Finding;
 
 use super::{World, docs};
 

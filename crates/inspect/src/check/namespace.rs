@@ -1,7 +1,7 @@
 //! The namespace that liqo lives in.
 
-use crate::finding::Finding;
 use k8s_openapi::api::core::v1::Namespace;
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
 

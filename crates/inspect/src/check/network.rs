@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::Finding;
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
 use crate::installation::NETWORK_CONFIG_MAP;

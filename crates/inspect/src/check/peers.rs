@@ -1,6 +1,6 @@
 //! Peers that are in trouble.
 
-use crate::finding::Finding;
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
 use crate::peer::PeerView;

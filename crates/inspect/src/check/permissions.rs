@@ -1,7 +1,7 @@
 //! What the user may read, and what the manager's account may do.
 
-use crate::finding::Finding;
 use k8s_openapi::api::rbac::v1::{RoleRef, Subject};
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
 use crate::facts::{Facts, Read};

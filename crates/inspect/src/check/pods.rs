@@ -1,8 +1,8 @@
 //! The pods: running, ready, and not restarted lately.
 
-use crate::finding::Finding;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
 use crate::age;
@@ -88,7 +88,7 @@ fn not_ready(pod: &PodView, events: &[Event], namespace: &str) -> Finding {
 }
 
 fn end(end: &End) -> String {
-    let why = match end.reason.as_str() {
+    match end.reason.as_str() {
         "OOMKilled" => {
             "It used more memory than its limit. Raise controllerManager.pod.resources.limits.memory. "
                 .to_owned()
@@ -101,8 +101,7 @@ fn end(end: &End) -> String {
             )
         }
         _ => format!("It ended with code {}. ", end.exit_code),
-    };
-    why
+    }
 }
 
 fn restarts(pods: &[&PodView], now: Timestamp) -> Option<Finding> {

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::worlds::{Cluster, healthy};
-use crate::finding::Outcome::{self, Failed, Ok as Good, Warning};
 use crate::webhook::Webhook;
+use liqo_install::finding::Outcome::{self, Failed, Ok as Good, Warning};
 
 /// The one line that is not as it should be.
 fn problem(cluster: &Cluster) -> (Outcome, String, String) {
@@ -84,21 +84,21 @@ fn the_manager_s_account_must_be_bound_to_its_roles() {
         &["account has its rights", "RoleBinding liqo-controller-manager is not there"],
         "liqoctl install again",
     );
-    let other = healthy().set("ClusterRoleBinding", "/subjects/0/namespace", json!("elsewhere"));
+    let other = healthy().set("ClusterRoleBinding", "/subjects/0/namespace", &json!("elsewhere"));
     expect(&other, Failed, &["does not name ServiceAccount"], "liqoctl install again");
-    let view = healthy().set("ClusterRoleBinding", "/roleRef/name", json!("view"));
+    let view = healthy().set("ClusterRoleBinding", "/roleRef/name", &json!("view"));
     expect(&view, Failed, &["gives ClusterRole view instead"], "liqoctl install again");
 }
 
 #[test]
 fn the_namespace_must_stay_and_have_a_level() {
     let going = healthy()
-        .set("Namespace", "/metadata/deletionTimestamp", json!("2030-06-01T11:00:00Z"))
-        .set("Namespace", "/status", json!({"phase": "Terminating", "conditions": [
+        .set("Namespace", "/metadata/deletionTimestamp", &json!("2030-06-01T11:00:00Z"))
+        .set("Namespace", "/status", &json!({"phase": "Terminating", "conditions": [
             {"type": "NamespaceContentRemaining", "status": "True", "message": "Some resources are remaining: pods."}
         ]}));
     expect(&going, Failed, &["being deleted", "Some resources are remaining"], "Wait until it is gone");
-    let none = healthy().set("Namespace", "/metadata/labels", json!({}));
+    let none = healthy().set("Namespace", "/metadata/labels", &json!({}));
     expect(
         &none,
         Warning,
@@ -108,7 +108,7 @@ fn the_namespace_must_stay_and_have_a_level() {
     let unknown = healthy().set(
         "Namespace",
         "/metadata/labels",
-        json!({"pod-security.kubernetes.io/enforce": "strict"}),
+        &json!({"pod-security.kubernetes.io/enforce": "strict"}),
     );
     expect(&unknown, Warning, &["\"strict\""], "--overwrite");
 }
@@ -143,13 +143,13 @@ fn kinds_must_be_there_established_and_of_this_version() {
 #[test]
 fn another_version_s_kinds_beside_its_manager_are_only_worth_a_look() {
     let mut other =
-        healthy().set("ClusterConfig", "/status/version", json!("0.2.0")).change("Deployment", |it| {
+        healthy().set("ClusterConfig", "/status/version", &json!("0.2.0")).change("Deployment", |it| {
             it["metadata"]["labels"]["app.kubernetes.io/version"] = json!("0.2.0");
         });
     other.definitions[0].spec.versions[0].schema = None;
     let report = other.report();
     assert!(report.healthy, "{:#?}", report.problems());
-    let lines: Vec<String> = report.problems().iter().map(|it| it.to_string()).collect();
+    let lines: Vec<String> = report.problems().iter().map(ToString::to_string).collect();
     assert!(lines.iter().any(|it| it.contains("liqoctl is 0.1.0, the manager 0.2.0")), "{lines:#?}");
     assert!(
         lines.iter().any(|it| it.contains("different: ClusterConfig; the manager is 0.2.0")),
@@ -164,24 +164,24 @@ fn an_upgrade_that_is_stuck_is_seen() {
     expect(&stuck, Warning, &["0.2.0 is installed, but 0.1.0 leads"], "whether the new pod starts");
 }
 
-fn replicas(wanted: u32, available: u32, conditions: Value) -> Cluster {
+fn replicas(wanted: u32, available: u32, conditions: &Value) -> Cluster {
     healthy()
-        .set("Deployment", "/spec/replicas", json!(wanted))
-        .set("Deployment", "/status/availableReplicas", json!(available))
+        .set("Deployment", "/spec/replicas", &json!(wanted))
+        .set("Deployment", "/status/availableReplicas", &json!(available))
         .set("Deployment", "/status/conditions", conditions)
 }
 
 #[test]
 fn the_deployment_must_be_available() {
     expect(
-        &replicas(0, 0, json!([])),
+        &replicas(0, 0, &json!([])),
         Failed,
         &["scaled to 0"],
         "scale deployment liqo-controller-manager --replicas=1",
     );
     let quota = json!([{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"}]);
-    expect(&replicas(2, 1, quota.clone()), Failed, &["1 of 2 replicas", "exceeded quota: small"], "below");
-    expect(&replicas(1, 1, quota), Warning, &["does not get through", "exceeded quota"], "rollout status");
+    expect(&replicas(2, 1, &quota), Failed, &["1 of 2 replicas", "exceeded quota: small"], "below");
+    expect(&replicas(1, 1, &quota), Warning, &["does not get through", "exceeded quota"], "rollout status");
 }
 
 fn waiting(reason: &str, message: &str) -> Cluster {
@@ -317,7 +317,7 @@ fn somebody_must_lead() {
     );
     assert!(healthy().later(14).report().healthy);
     expect(
-        &healthy().set("Lease", "/spec/holderIdentity", json!("")),
+        &healthy().set("Lease", "/spec/holderIdentity", &json!("")),
         Failed,
         &["the lease is free"],
         "liqoctl logs --all",
@@ -332,20 +332,20 @@ fn the_identity_must_be_whole() {
     expect(&lost, Failed, &["Secret liqo-identity is gone"], "delete configmap clusterid-configmap");
     let no_map = healthy().without("ConfigMap", "clusterid-configmap");
     expect(&no_map, Failed, &["a name and an ID", "clusterid-configmap is not there"], "liqoctl logs");
-    let half = healthy().set("Secret", "/data", json!({"public-key": "eA=="}));
+    let half = healthy().set("Secret", "/data", &json!({"public-key": "eA=="}));
     expect(&half, Failed, &["has no private-key"], "backup");
 }
 
 #[test]
 fn the_identity_must_be_the_same_everywhere() {
-    let id = healthy().set("ClusterConfig", "/status/clusterIdentity/clusterID", json!("other"));
+    let id = healthy().set("ClusterConfig", "/status/clusterIdentity/clusterID", &json!("other"));
     expect(
         &id,
         Failed,
         &["the same identity", "ID: ", "the ClusterConfig says other"],
         "delete the ConfigMap",
     );
-    let key = healthy().set("ClusterConfig", "/status/fingerprint", json!("00"));
+    let key = healthy().set("ClusterConfig", "/status/fingerprint", &json!("00"));
     expect(&key, Failed, &["fingerprint: ", "5edf1746"], "backup");
     let wrong = healthy().change("ConfigMap", |map| map["data"]["CLUSTER_NAME"] = json!("Not A Name"));
     let report = wrong.report();
@@ -361,12 +361,12 @@ fn conditions_must_be_true() {
     let sad = healthy().set(
         "ClusterConfig",
         "/status/conditions/1",
-        json!({
+        &json!({
             "type": "Ready", "status": "False", "reason": "KeyLost", "message": "restore the Secret"
         }),
     );
     expect(&sad, Failed, &["Ready is true", "it is False: KeyLost: restore the Secret"], "liqoctl logs");
-    let none = healthy().set("ClusterConfig", "/status/conditions", json!([]));
+    let none = healthy().set("ClusterConfig", "/status/conditions", &json!([]));
     expect(&none, Failed, &["no conditions yet"], "liqoctl logs");
     let absent = healthy().without("ClusterConfig", "liqo");
     let report = absent.report();
@@ -479,7 +479,7 @@ fn a_webhook_that_outlived_everything_else_is_seen_too() {
         namespace: "liqo".into(),
         service: "gone".into(),
     }];
-    let lines: Vec<String> = left.report().problems().iter().map(|it| it.to_string()).collect();
+    let lines: Vec<String> = left.report().problems().iter().map(ToString::to_string).collect();
     assert!(lines.iter().any(|line| line.contains("v.liqo.io")), "{lines:#?}");
 }
 
@@ -488,7 +488,7 @@ fn a_peer_in_trouble_is_named_with_its_message() {
     let denied = healthy().set(
         "ForeignCluster",
         "/status/peeringConditions/1",
-        json!({
+        &json!({
             "type": "AuthenticationStatus", "status": "Denied", "message": "the token has expired"
         }),
     );

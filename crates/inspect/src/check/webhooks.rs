@@ -1,6 +1,6 @@
 //! Webhooks that nobody answers.
 
-use crate::finding::Finding;
+use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
 use crate::webhook::Webhook;

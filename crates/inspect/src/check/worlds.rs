@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Report, World, evaluate};
 use crate::facts::{Facts, Hello, Read, Server};
-use crate::finding::{Finding, Outcome};
 use crate::installation::{MANAGER, Unread};
 use crate::status::{Status, summarise};
 use crate::webhook::Webhook;
+use liqo_install::finding::{Finding, Outcome};
 
 pub(crate) const VERSION: &str = "0.1.0";
 
@@ -62,7 +62,7 @@ impl Cluster {
     }
 
     /// Sets a field by its JSON pointer.
-    pub(crate) fn set(self, kind: &str, pointer: &str, value: Value) -> Self {
+    pub(crate) fn set(self, kind: &str, pointer: &str, value: &Value) -> Self {
         self.change(kind, |object| {
             let (parent, field) = pointer.rsplit_once('/').unwrap();
             let parent = object.pointer_mut(parent).unwrap_or_else(|| panic!("{kind} has no {parent}"));

@@ -158,7 +158,7 @@ fn field(redactor: &Redactor, name: &str, value: &mut Value, inside: Inside) {
             *value = Value::String(redactor.text(text));
         }
         (Inside::Plain, Value::Object(_) | Value::Array(_)) if secret => {
-            fields(redactor, value, Inside::Pointer)
+            fields(redactor, value, Inside::Pointer);
         }
         _ => fields(redactor, value, inside),
     }

@@ -122,7 +122,7 @@ fn what_is_no_secret_stays_word_for_word() {
     }
 }
 
-fn secret(data: Value) -> k8s_openapi::api::core::v1::Secret {
+fn secret(data: &Value) -> k8s_openapi::api::core::v1::Secret {
     serde_json::from_value(
         json!({"metadata": {"name": "s"}, "type": "Opaque", "stringData": {}, "data": data}),
     )
@@ -133,7 +133,7 @@ fn secret(data: Value) -> k8s_openapi::api::core::v1::Secret {
 fn the_values_of_secrets_go_wherever_they_turn_up_plain_or_in_base64() {
     let public = BTreeSet::from(["provider-a".to_owned()]);
     let values = secret_values(
-        &[secret(json!({"a": "c3dvcmRmaXNo", "b": "cHJvdmlkZXItYQ==", "c": "dHJ1ZQ=="}))],
+        &[secret(&json!({"a": "c3dvcmRmaXNo", "b": "cHJvdmlkZXItYQ==", "c": "dHJ1ZQ=="}))],
         &public,
     );
     let redactor = Redactor::new(&values);
@@ -147,7 +147,7 @@ fn the_values_of_secrets_go_wherever_they_turn_up_plain_or_in_base64() {
 
 #[test]
 fn the_public_part_of_an_identity_is_no_secret() {
-    let mut identity = secret(json!({"cluster-id": "MGIxYzZmM2U=", "private-key": "c3dvcmRmaXNo"}));
+    let mut identity = secret(&json!({"cluster-id": "MGIxYzZmM2U=", "private-key": "c3dvcmRmaXNo"}));
     identity.type_ = Some("liqo.io/identity".into());
     let values = secret_values(&[identity], &BTreeSet::new());
     assert!(
