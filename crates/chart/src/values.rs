@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::yaml::{self, YamlError};
+use crate::yaml;
 
 mod set;
 
+pub use crate::yaml::YamlError;
 pub use set::{SetError, set, set_string};
 
 /// A values file that cannot be used.

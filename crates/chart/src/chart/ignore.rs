@@ -46,7 +46,7 @@ impl Rule {
 
     fn names(&self, path: &str, is_directory: bool) -> bool {
         if self.directory && !is_directory {
-            return false;
+            return self.negated;
         }
         let subject = if self.name_only { path.rsplit('/').next().unwrap_or(path) } else { path };
         self.glob.matches(subject) != self.negated

@@ -47,6 +47,12 @@ fn each_mistake_is_told_with_its_path() {
 }
 
 #[test]
+fn a_mistake_of_something_large_is_told_in_short() {
+    let told = mistakes(&json!({ "type": "string" }), &json!({ "a": "é".repeat(1000) }));
+    assert_eq!(told[0].chars().count(), "values: ".len() + 300 + " …".chars().count(), "{told:?}");
+}
+
+#[test]
 fn only_the_first_of_many_mistakes_are_told() {
     let values = json!((0..100).collect::<Vec<_>>());
     assert_eq!(mistakes(&json!({ "items": { "type": "string" } }), &values).len(), 10);
