@@ -1,0 +1,257 @@
+//! What a user does and gets: the real image in real pods with the chart's own rights, from nothing to nothing.
+//!
+//! Needs `make image`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+#[path = "support/install.rs"]
+mod support;
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::discovery::Discovery;
+use kube::{Api, Client};
+use liqo_kit::rbac::{Rule, Scope};
+use liqo_sandbox::ClusterSpec;
+use support::{CLUSTER, Said, World, everything, settled, until_as_before};
+
+/// The API server's own limit for a user is far above this.
+const AT_ONCE: usize = 16;
+const ACCOUNT: &str = "system:serviceaccount:liqo:liqo-controller-manager";
+const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_nothing_to_nothing() {
+    let world = World::start(ClusterSpec::real(CLUSTER, 1)).await;
+    let before = settled(&world.client().await).await;
+    checks_pass_before_anything_is_there(&world);
+    a_failed_installation_says_why_and_is_put_right_by_the_next(&world);
+    installed_it_is_well(&world);
+    again_changes_nothing(&world).await;
+    the_account_may_do_what_its_code_needs_and_nothing_else(&world).await;
+    two_replicas_share_the_work(&world);
+    a_lost_key_is_told(&world);
+    world.ok(&["uninstall", "--purge", "--yes"]).tells(&["liqo is gone, with everything of it"]);
+    until_as_before(&world.client().await, &before).await;
+}
+
+fn install<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    static ARCHIVE: std::sync::LazyLock<String> =
+        std::sync::LazyLock::new(|| liqo_sandbox::testing::product_image().display().to_string());
+    [&["install", "sandbox", "--image-archive", ARCHIVE.as_str()], more].concat()
+}
+
+fn checks_pass_before_anything_is_there(world: &World) {
+    let said = world.ok(&["check", "--pre"]);
+    assert!(!said.out.contains('✗'), "{said}");
+}
+
+/// One cause after the other; each is told with the pod and the reason, and the next run goes on from there.
+fn a_failed_installation_says_why_and_is_put_right_by_the_next(world: &World) {
+    let impatient = ["--timeout", "20"];
+    // No such image: nodes cannot pull anything here.
+    world.fails(&install(&[&impatient[..], &["--set", "image.tag=not-there"]].concat())).tells(&[
+        "liqo-controller-manager",
+        "not-there",
+        "image",
+    ]);
+    world
+        .fails(&install(
+            &[&impatient[..], &["--set", "image.tag=,controllerManager.pod.extraArgs={--no-such-flag}"]]
+                .concat(),
+        ))
+        .tells(&["liqo-controller-manager", "--no-such-flag"]);
+    world.apply(
+        "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: liqo}, spec: {hard: {pods: \"0\"}}}",
+    );
+    world.kubectl(&["-n", "liqo", "delete", "pods", "--all", "--wait"]);
+    world
+        .fails(&install(&[&impatient[..], &["--set", "controllerManager.pod.extraArgs=null"]].concat()))
+        .tells(&["quota"]);
+    world.kubectl(&["-n", "liqo", "delete", "resourcequota", "none"]);
+    // A node that takes no pods. (The taint of a full disk itself is taken off again at once by Kubernetes.)
+    let node = format!("{CLUSTER}-1");
+    world.kubectl(&["taint", "node", &node, "example.com/disk-full=yes:NoExecute"]);
+    world.fails(&install(&impatient)).tells(&["liqo-controller-manager", "disk-full"]);
+    world.kubectl(&["taint", "node", &node, "example.com/disk-full-"]);
+}
+
+fn installed_it_is_well(world: &World) {
+    world.ok(&install(&[])).tells(&["the manager is ready", "is installed in namespace liqo and ready"]);
+    let check = world.ok(&["check"]);
+    assert!(!check.out.contains('✗') && check.out.contains("all objects tell the same identity"), "{check}");
+    let status = world.ok(&["status"]);
+    assert!(status.out.contains("Autonomous") && status.out.contains("1/1"), "{status}");
+    let version = world.ok(&["version", "-o", "json"]);
+    assert!(version.out.contains(env!("CARGO_PKG_VERSION")), "{version}");
+    let logs = world.ok(&["logs", "--tail", "100"]);
+    assert!(logs.out.contains("the cluster's identity is established"), "{logs}");
+    let pod = world.kubectl(&["-n", "liqo", "get", "pods", "-o", "jsonpath={.items[0].metadata.name}"]);
+    // Non-root, and nothing to write to: the kernel says so, not the manifest.
+    let raw = |path: &str| {
+        world.kubectl(&["get", "--raw", &format!("/api/v1/namespaces/liqo/pods/{pod}:8080/proxy/{path}")])
+    };
+    assert!(raw("metrics").contains("liqo_manager_leader 1"));
+}
+
+async fn again_changes_nothing(world: &World) {
+    let client = world.client().await;
+    let ours = |all: std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
+        all.into_iter().filter(|(name, _)| !name.starts_with("Lease") && !name.starts_with("Pod ")).collect()
+    };
+    let before = ours(everything(&client).await);
+    world.ok(&install(&[])).tells(&["nothing to change"]);
+    assert_eq!(ours(everything(&client).await), before);
+}
+
+/// Asks the API server about every verb on every resource, and on names that are none of the manager's business.
+async fn the_account_may_do_what_its_code_needs_and_nothing_else(world: &World) {
+    let client = world.client().await;
+    let mut resources: Vec<(String, String, bool)> = Vec::new();
+    let discovery = Discovery::new(client.clone()).run().await.unwrap();
+    for group in discovery.groups() {
+        for (resource, capabilities) in group.recommended_resources() {
+            let namespaced = capabilities.scope == kube::discovery::Scope::Namespaced;
+            resources.push((resource.group.clone(), resource.plural.clone(), namespaced));
+            for (sub, _) in &capabilities.subresources {
+                let name = sub.plural.clone();
+                let name = if name.contains('/') { name } else { format!("{}/{name}", resource.plural) };
+                resources.push((resource.group.clone(), name, namespaced));
+            }
+        }
+    }
+    assert!(resources.len() > 60, "{resources:?}");
+    let rules = liqo::manager::rules();
+    let mut questions = Vec::new();
+    for (group, resource, namespaced) in &resources {
+        let namespaces: &[&str] = if *namespaced { &["liqo", "kube-system", "default"] } else { &[""] };
+        for (verb, namespace) in VERBS.iter().flat_map(|verb| namespaces.iter().map(move |ns| (*verb, *ns))) {
+            let names = names_of(&rules, resource).into_iter();
+            questions.extend(names.map(|name| (group.as_str(), resource.as_str(), verb, namespace, name)));
+        }
+    }
+    let asked = questions.len();
+    let answers: Vec<_> = futures::stream::iter(questions)
+        .map(|(group, resource, verb, namespace, name)| {
+            let client = &client;
+            async move {
+                let allowed = may(client, group, resource, verb, namespace, &name).await;
+                (allowed, group, resource, verb, namespace, name)
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    let (mut wrong, mut granted) = (Vec::new(), BTreeSet::new());
+    for (allowed, group, resource, verb, namespace, name) in answers {
+        let needed = rules.iter().any(|rule| needs(rule, group, resource, verb, namespace, &name));
+        if allowed != needed {
+            wrong
+                .push(format!("{verb} {group}/{resource} {namespace}/{name}: may {allowed}, needs {needed}"));
+        } else if allowed {
+            granted.insert(format!("{verb} {group}/{resource}"));
+        }
+    }
+    eprintln!("{asked} questions; granted: {granted:?}");
+    assert!(wrong.is_empty(), "{} of {asked} answers are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(granted.len() > 5, "{granted:?}");
+}
+
+/// The names that rules speak of, one that they do not, and none at all.
+fn names_of(rules: &[Rule], resource: &str) -> Vec<String> {
+    let named = rules.iter().filter(|rule| rule.resources.contains(&resource)).flat_map(|rule| rule.names);
+    named.map(|name| (*name).to_owned()).chain(["somebody-elses".to_owned(), String::new()]).collect()
+}
+
+fn needs(rule: &Rule, group: &str, resource: &str, verb: &str, namespace: &str, name: &str) -> bool {
+    rule.groups.contains(&group)
+        && rule.resources.contains(&resource)
+        && rule.verbs.contains(&verb)
+        && (rule.names.is_empty() || rule.names.contains(&name))
+        && (rule.scope == Scope::Cluster || namespace == "liqo")
+}
+
+async fn may(client: &Client, group: &str, resource: &str, verb: &str, namespace: &str, name: &str) -> bool {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let review = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some(ACCOUNT.to_owned()),
+            groups: Some(vec![
+                "system:serviceaccounts".into(),
+                "system:serviceaccounts:liqo".into(),
+                "system:authenticated".into(),
+            ]),
+            resource_attributes: Some(ResourceAttributes {
+                group: some(group),
+                resource: some(resource),
+                subresource: some(subresource),
+                verb: some(verb),
+                namespace: some(namespace),
+                name: some(name),
+                ..Default::default()
+            }),
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let answer =
+        Api::<SubjectAccessReview>::all(client.clone()).create(&PostParams::default(), &review).await;
+    // What every account may do is not of our making.
+    let everybody = resource.starts_with("self") || resource == "tokenreviews";
+    answer.unwrap().status.is_some_and(|status| status.allowed) && !everybody
+}
+
+/// Asks until the answer is yes, or the deadline has come; then shows the last answer.
+fn until(what: &str, mut ask: impl FnMut() -> Result<(), String>) {
+    let deadline = tokio::time::Instant::now() + support::SOON;
+    while let Err(state) = ask() {
+        assert!(tokio::time::Instant::now() < deadline, "{what}: not yet: {state}");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+fn two_replicas_share_the_work(world: &World) {
+    world.ok(&install(&["--enable-ha"])).tells(&["the manager is ready"]);
+    let leader = || {
+        world.kubectl(&[
+            "-n",
+            "liqo",
+            "get",
+            "lease",
+            "liqo-controller-manager",
+            "-o",
+            "jsonpath={.spec.holderIdentity}",
+        ])
+    };
+    let first = leader();
+    let pod = first.split('_').next().unwrap().to_owned();
+    world.kubectl(&["-n", "liqo", "delete", "pod", &pod, "--grace-period=0", "--force"]);
+    until("another one leads", || {
+        let now = leader();
+        if now != first && !now.is_empty() { Ok(()) } else { Err(format!("{now:?} leads")) }
+    });
+    let check = Said::of(&world.run(&["check", "--wait", "60s"]));
+    assert_eq!(check.code, Some(0), "{check}");
+    world.ok(&install(&["--set", "enableHA=false"])).tells(&["the manager is ready"]);
+}
+
+fn a_lost_key_is_told(world: &World) {
+    let backup = world.kubectl(&["-n", "liqo", "get", "secret", "liqo-identity", "-o", "yaml"]);
+    world.kubectl(&["-n", "liqo", "delete", "secret", "liqo-identity"]);
+    until("check tells of the lost key", || {
+        let check = Said::of(&world.run(&["check"]));
+        let told = check.code == Some(1) && check.out.contains("liqo-identity");
+        if told { Ok(()) } else { Err(check.to_string()) }
+    });
+    world.apply(&backup);
+    let check = Said::of(&world.run(&["check", "--wait", "60s"]));
+    assert_eq!(check.code, Some(0), "{check}");
+}
