@@ -13,7 +13,8 @@ use liqo_api::cluster_config::{
 use liqo_api::{ClusterConfig, ClusterConfigStatus, ClusterIdentity};
 use liqo_kit::watch::{self, Meta, Wire};
 use liqo_kit::{Index as Indexed, Key};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use zeroize::Zeroizing;
 
 use crate::identity::Identity;
@@ -53,6 +54,7 @@ pub(crate) struct Index {
 /// The ConfigMap that everyone may read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Published {
+    pub(crate) uid: String,
     pub(crate) resource_version: String,
     /// ID and name as they stand there, legal or not.
     pub(crate) identity: Option<ClusterIdentity>,
@@ -67,6 +69,7 @@ impl Published {
         let data = |key: &str| object.data.as_ref()?.get(key).filter(|value| !value.is_empty()).cloned();
         let identity = data(CLUSTER_ID_KEY).zip(data(CLUSTER_NAME_KEY));
         Self {
+            uid: object.uid().unwrap_or_default(),
             resource_version: object.resource_version().unwrap_or_default(),
             identity: identity.map(|(cluster_id, cluster_name)| ClusterIdentity { cluster_id, cluster_name }),
             fingerprint: object.annotations().get(KEY_FINGERPRINT).cloned(),
@@ -80,6 +83,7 @@ impl Published {
 /// The Secret: a whole identity, or what is wrong with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
+    pub(crate) uid: String,
     pub(crate) identity: Result<Arc<Identity>, String>,
 }
 
@@ -88,18 +92,18 @@ pub(crate) struct Kept {
 pub(crate) struct SecretOnWire {
     metadata: Meta,
     #[serde(default)]
-    data: BTreeMap<String, Base64>,
+    data: BTreeMap<String, Value>,
 }
 
 /// A value of a Secret, wiped when it is dropped.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Base64(Zeroizing<String>);
+struct Value(Zeroizing<Vec<u8>>);
 
-impl Base64 {
-    fn decode(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let text = serde_json::Value::String(self.0.to_string());
-        serde_json::from_value::<ByteString>(text).ok().map(|bytes| Zeroizing::new(bytes.0))
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The error of the decoder might quote what it could not decode.
+        let bytes =
+            ByteString::deserialize(deserializer).map_err(|_| D::Error::custom("a value is no base64"))?;
+        Ok(Self(Zeroizing::new(bytes.0)))
     }
 }
 
@@ -112,20 +116,21 @@ impl Wire for SecretOnWire {
 impl Kept {
     /// Parses once, when the object comes.
     pub(crate) fn read(object: &SecretOnWire) -> Self {
-        Self { identity: parse(&object.data).map(Arc::new) }
+        Self { uid: object.metadata.uid.to_string(), identity: parse(&object.data).map(Arc::new) }
     }
 }
 
-fn parse(data: &BTreeMap<String, Base64>) -> Result<Identity, String> {
-    let value =
-        |key: &str| data.get(key).and_then(Base64::decode).ok_or_else(|| format!("its key {key} is missing"));
-    let text = |key: &str| -> Result<String, String> {
-        let bytes = value(key)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| format!("its key {key} is no text"))
+fn parse(data: &BTreeMap<String, Value>) -> Result<Identity, String> {
+    let value = |key: &str| match data.get(key) {
+        Some(value) => Ok(value.0.as_slice()),
+        None => Err(format!("its key {key} is missing")),
     };
-    let private = SigningKey::from_pem(&value(identity_secret::PRIVATE_KEY)?)
+    let text = |key: &str| -> Result<&str, String> {
+        std::str::from_utf8(value(key)?).map_err(|_| format!("its key {key} is no text"))
+    };
+    let private = SigningKey::from_pem(value(identity_secret::PRIVATE_KEY)?)
         .map_err(|error| format!("its key {} cannot be used: {error}", identity_secret::PRIVATE_KEY))?;
-    let public = PublicKey::from_pem(&value(identity_secret::PUBLIC_KEY)?)
+    let public = PublicKey::from_pem(value(identity_secret::PUBLIC_KEY)?)
         .map_err(|error| format!("its key {} cannot be used: {error}", identity_secret::PUBLIC_KEY))?;
     if public != private.public_key() {
         return Err("its private-key and public-key do not belong together".to_owned());

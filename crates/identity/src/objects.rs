@@ -101,6 +101,7 @@ pub(crate) fn event(report: &Report, settings: &Settings, now: Timestamp) -> Eve
             kind: Some(kind.to_owned()),
             name: Some(name.to_owned()),
             namespace: Some(namespace.to_owned()),
+            uid: Some(report.uid.clone()),
             ..ObjectReference::default()
         }),
         reporting_controller: Some(format!("liqo.io/{CONTROLLER}")),

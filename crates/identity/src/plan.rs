@@ -70,6 +70,8 @@ pub(crate) struct Report {
     /// The event's name; the same for the same occasion, so that it is made once, whoever makes it.
     pub(crate) name: String,
     pub(crate) about: About,
+    /// The uid of that object, without which kubectl does not show the event with it.
+    pub(crate) uid: String,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
@@ -85,7 +87,7 @@ pub(crate) fn judge(index: &Index, settings: &Settings) -> Verdict {
         (None, None) => Verdict::Missing,
         (None, Some(published)) => refuse(advice::key_lost(settings, published)),
         (Some(kept), _) => match &kept.identity {
-            Err(problem) => refuse(advice::key_unreadable(settings, problem)),
+            Err(problem) => refuse(advice::key_unreadable(settings, problem, published)),
             Ok(identity) => published
                 .and_then(|published| advice::disagreement(settings, identity, published))
                 .or_else(|| advice::contradiction(settings, identity))
@@ -134,8 +136,14 @@ fn tell(index: &Index, verdict: &Verdict, settings: &Settings, now: Timestamp) -
         return None;
     }
     let Some(told) = &index.cluster_config.object else { return Some(Step::CreateClusterConfig) };
-    let unreported =
-        |report: Report| (!index.reported.contains(&report.name)).then_some(Step::Report(report));
+    let unreported = |report: Report| {
+        let uid = match report.about {
+            About::ConfigMap => index.config_map.object.as_ref().map(|object| object.uid.clone()),
+            About::Secret => index.secret.object.as_ref().map(|object| object.uid.clone()),
+        };
+        let report = Report { uid: uid.unwrap_or_default(), ..report };
+        (!index.reported.contains(&report.name)).then_some(Step::Report(report))
+    };
     // First, because the status is the last thing that remembers the former identity.
     if let Verdict::Established(identity) = verdict
         && let Some(step) = replaced(identity, told).and_then(unreported)
@@ -162,6 +170,7 @@ fn replaced(identity: &Identity, told: &Told) -> Option<Report> {
     Some(Report {
         name: format!("liqo-identity.replaced.{}", fingerprint.get(..16).unwrap_or_default()),
         about: About::ConfigMap,
+        uid: String::new(),
         reason: IDENTITY_REPLACED,
         message: format!(
             "this cluster was {former} and is {now} with a new key now, because its Secret and its ConfigMap were \
@@ -183,6 +192,7 @@ fn refused(refusal: &Refusal, told: &Told) -> Option<Report> {
     Some(Report {
         name: format!("liqo-identity.{}.{since:x}.{digest}", reason.to_lowercase()),
         about: refusal.about,
+        uid: String::new(),
         reason,
         message: refusal.message.clone(),
     })

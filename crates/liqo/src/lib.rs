@@ -43,9 +43,7 @@ enum Command {
 
 /// The command with all its arguments, for those who describe it.
 pub fn command() -> clap::Command {
-    // What is set in somebody's environment is nobody else's business, least of all a document's.
-    Arguments::command()
-        .mut_subcommand("manager", |manager| manager.mut_args(|argument| argument.hide_env_values(true)))
+    Arguments::command().mut_subcommand("manager", |command| command.mut_args(manager::describe))
 }
 
 /// Runs what the process's arguments say.

@@ -24,6 +24,7 @@ mod report;
 mod tests;
 
 pub use arguments::Arguments;
+pub(crate) use notes::describe;
 
 /// Name of the manager's Lease, Deployment and account.
 pub const NAME: &str = "liqo-controller-manager";

@@ -66,6 +66,9 @@ async fn told(world: &World<'_>, manager: &Manager, reason: &str) -> String {
     .await;
     let events = ok(&world.cluster.kubectl(["get", "events", "-n", NAMESPACE]));
     assert!(events.contains("Warning") && events.contains(reason), "{events}");
+    let described =
+        ok(&world.cluster.kubectl(["describe", "-n", NAMESPACE, "configmap/clusterid-configmap"]));
+    assert!(described.contains(reason), "{described}");
     let errors = manager.lines_with("ERROR");
     assert_eq!(errors, 1, "one error in the log:\n{}", manager.log());
     assert_eq!(manager.metric("liqo_identity_ready"), Some(0.0));

@@ -73,7 +73,7 @@ pub(super) fn key_lost(settings: &Settings, published: &Published) -> Refusal {
     Refusal { reason: Reason::KeyLost, about: About::ConfigMap, message }
 }
 
-pub(super) fn key_unreadable(settings: &Settings, problem: &str) -> Refusal {
+pub(super) fn key_unreadable(settings: &Settings, problem: &str, published: Option<&Published>) -> Refusal {
     let namespace = &settings.namespace;
     let message = format!(
         "the Secret {IDENTITY_SECRET} with the cluster's private key cannot be used: {problem}. No new key is made, \
@@ -81,7 +81,9 @@ pub(super) fn key_unreadable(settings: &Settings, problem: &str) -> Refusal {
          kubectl -n {namespace} replace -f BACKUP.yaml. {}",
         new_identity(settings)
     );
-    Refusal { reason: Reason::KeyUnreadable, about: About::Secret, message }
+    // kubectl shows events with a ConfigMap, but not with a Secret.
+    let about = if published.is_some() { About::ConfigMap } else { About::Secret };
+    Refusal { reason: Reason::KeyUnreadable, about, message }
 }
 
 /// Whether the ConfigMap is about another cluster or key than the Secret.

@@ -82,9 +82,10 @@ fn statements(verdict: &Verdict) -> Vec<Statement> {
     match verdict {
         Verdict::Established(identity) => {
             let message = format!("this is cluster {} ({})", identity.name, identity.id);
+            let all = "all parts of this version are at work".to_owned();
             vec![
                 Statement { aspect: IDENTITY_READY, holds: true, reason: ESTABLISHED, message },
-                Statement { aspect: READY, holds: true, reason: OPERATING, message: String::new() },
+                Statement { aspect: READY, holds: true, reason: OPERATING, message: all },
             ]
         }
         Verdict::Refused(refusal) => {

@@ -33,6 +33,7 @@ pub(super) fn identity(id: &str, name: &str) -> Arc<Identity> {
 
 fn published(identity: &Identity) -> Published {
     Published {
+        uid: "uid-of-the-config-map".to_owned(),
         resource_version: "7".to_owned(),
         identity: Some(identity.cluster_identity()),
         fingerprint: Some(identity.public_key().fingerprint()),
@@ -51,12 +52,16 @@ impl World {
     }
 
     fn secret(mut self, identity: &Arc<Identity>) -> Self {
-        self.index.secret.object = Some(Kept { identity: Ok(Arc::clone(identity)) });
+        self.index.secret.object =
+            Some(Kept { uid: "uid-of-the-secret".to_owned(), identity: Ok(Arc::clone(identity)) });
         self
     }
 
     fn broken_secret(mut self) -> Self {
-        self.index.secret.object = Some(Kept { identity: Err("its key private-key is missing".to_owned()) });
+        self.index.secret.object = Some(Kept {
+            uid: "uid-of-the-secret".to_owned(),
+            identity: Err("its key private-key is missing".to_owned()),
+        });
         self
     }
 
@@ -306,6 +311,18 @@ fn a_second_look_later_writes_nothing() {
 }
 
 #[test]
+fn an_event_is_tied_to_the_object_it_is_about() {
+    for (why, mut world, _) in refused_worlds() {
+        world = world.settle().0;
+        world.index.reported.clear();
+        let Some(Step::Report(report)) = world.plan().pop() else { panic!("{why}: nothing to report") };
+        let published = world.index.config_map.object.is_some();
+        let expected = if published { "uid-of-the-config-map" } else { "uid-of-the-secret" };
+        assert_eq!(report.uid, expected, "{why}");
+    }
+}
+
+#[test]
 fn a_restart_reports_the_same_event_under_the_same_name_and_the_next_occasion_under_another() {
     let a = identity("a-1", "a");
     let name = |world: &World| match world.plan().as_slice() {
@@ -384,6 +401,7 @@ fn a_new_identity_in_the_place_of_another_is_reported_before_the_old_one_is_forg
 #[test]
 fn what_a_stranger_wrote_into_the_config_map_reaches_neither_the_status_nor_a_message_as_it_is() {
     let odd = Published {
+        uid: String::new(),
         resource_version: String::new(),
         identity: Some(id_and_name("a\nb", &"x".repeat(100_000))),
         fingerprint: None,

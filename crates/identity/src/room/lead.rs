@@ -15,7 +15,10 @@ use crate::plan::{Verdict, plan};
 
 /// How often the leader looks whether something is missing though nobody told of a change: what was given up is asked
 /// for again this way.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// Attempts before a write is given up until the next look: few, as only then the readiness probe says why.
+const ATTEMPTS: u32 = 4;
 
 /// Three objects, a status and some events.
 const QUEUE_CAPACITY: usize = 16;
@@ -28,6 +31,7 @@ impl Room {
             capacity: QUEUE_CAPACITY,
             // Each write needs the one before it.
             concurrency: 1,
+            max_attempts: ATTEMPTS,
             // Somebody waits for the first start.
             backoff: BackoffPolicy { min: Duration::from_millis(50), ..BackoffPolicy::default() },
             field_manager: CONTROLLER.to_owned(),
@@ -52,6 +56,11 @@ impl Room {
             }
         }
         *self.0.leading.lock() = None;
+    }
+
+    /// Whether [`Room::lead`] runs.
+    pub fn is_leading(&self) -> bool {
+        self.0.leading.lock().is_some()
     }
 
     fn leads(&self) -> bool {

@@ -36,12 +36,14 @@ impl Election {
     }
 
     /// Adds the check that it is known who leads: before, a process can be neither a leader nor a replacement.
-    pub(super) fn add_check(&self, checks: &Checks) {
-        let standing = self.standing.subscribe();
+    pub(super) fn add_check(&self, checks: &Checks, room: &Room) {
+        let (standing, room) = (self.standing.subscribe(), room.clone());
         checks.add("leader-election", move || match &*standing.borrow() {
             Standing::Unknown { failure } => {
                 Err(failure.clone().unwrap_or_else(|| "it is not known yet who leads".to_owned()))
             }
+            // From here on the rooms say themselves whether they are ready.
+            Standing::Leader if !room.is_leading() => Err("this process begins to lead".to_owned()),
             Standing::Follower { .. } | Standing::Leader => Ok(()),
         });
     }

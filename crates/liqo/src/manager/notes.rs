@@ -1,6 +1,7 @@
 //! What becomes of each flag.
 
 use Note::{Later, Nothing, Used};
+use clap::Arg;
 
 /// What this version does with a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,3 +70,19 @@ pub(super) const NOTES: &[(&str, Note)] = &[
     ("real-storage-class-name", Later),
     ("storage-namespace", Later),
 ];
+
+pub(super) fn note(flag: &str) -> Option<Note> {
+    NOTES.iter().find(|(name, _)| *name == flag).map(|(_, note)| *note)
+}
+
+/// Adds to a flag's help what becomes of it.
+pub(crate) fn describe(argument: Arg) -> Arg {
+    // What is set in somebody's environment is nobody else's business, least of all a document's.
+    let argument = argument.hide_env_values(true);
+    let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    match argument.get_long().and_then(note) {
+        Some(Later) => argument.help(format!("{help} (no effect in this version)")),
+        Some(Nothing(reason)) => argument.help(format!("{help} (accepted, and nothing is needed: {reason})")),
+        Some(Used) | None => argument,
+    }
+}

@@ -49,7 +49,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     room.start(&supervisor, &watches);
     room.add_checks(&admin.ready);
-    election.add_check(&admin.ready);
+    election.add_check(&admin.ready, &room);
     let (queue, worker) = room.queue(&writes);
     supervisor.critical("writes", |stop| async move {
         worker.run(stop).await;

@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _};
 
 use super::Arguments;
-use super::notes::{NOTES, Note};
+use super::notes::{Note, note};
 use crate::VERSION;
 
 /// Flags whose values may hold a password or a token: arguments for another program.
@@ -89,8 +89,4 @@ pub(super) fn needless(flags: &[Flag]) -> BTreeMap<&'static str, Vec<String>> {
 pub(super) fn without_effect(flags: &[Flag]) -> Vec<String> {
     let waiting = |flag: &&Flag| flag.given && !flag.default && note(&flag.name) == Some(Note::Later);
     flags.iter().filter(waiting).map(|flag| format!("--{}", flag.name)).collect()
-}
-
-fn note(flag: &str) -> Option<Note> {
-    NOTES.iter().find(|(name, _)| *name == flag).map(|(_, note)| *note)
 }

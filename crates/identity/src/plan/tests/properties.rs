@@ -96,7 +96,8 @@ impl Cluster {
         match kind {
             Kind::Secret => {
                 index.secret.synced = true;
-                index.secret.object = self.secret.clone().map(|identity| Kept { identity: Ok(identity) });
+                index.secret.object =
+                    self.secret.clone().map(|identity| Kept { uid: String::new(), identity: Ok(identity) });
             }
             Kind::ConfigMap => {
                 index.config_map.synced = true;
