@@ -42,6 +42,12 @@ fn what_the_guide_to_the_sandbox_says_works() {
     run("docs/sandbox.md", &Cli::new("guide"));
 }
 
+/// Needs `make image`.
+#[test]
+fn what_the_guide_to_installing_says_works() {
+    run("docs/install.md", &Cli::new("install"));
+}
+
 fn run(document: &str, cli: &Cli) {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&cli.name);
     let (script, transcript) = (place.with_extension("sh"), place.with_extension("log"));
