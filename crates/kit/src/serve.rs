@@ -19,8 +19,12 @@ use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 use tower_http::limit::RequestBodyLimitLayer;
 
+use sources::Sources;
+
+mod sources;
 mod tls;
 
+pub use sources::source;
 pub use tls::{Certificates, ClientAuth, TlsError, tls_config};
 
 /// Limits of a server. Every one of them is what an attacker would otherwise choose.
@@ -28,10 +32,14 @@ pub use tls::{Certificates, ClientAuth, TlsError, tls_config};
 pub struct ServeConfig {
     /// Connections at once; further ones wait in the kernel's queue.
     pub max_connections: usize,
+    /// Connections at once from one [`source`]; further ones are closed, so that one client cannot keep all others out.
+    pub max_per_source: usize,
     /// How long the TLS handshake may take.
     pub handshake_timeout: Duration,
     /// How long a request's header may take to arrive.
     pub header_timeout: Duration,
+    /// How long a connection may last at all, whatever is going on; `None` is for servers of long requests.
+    pub lifetime: Option<Duration>,
     /// The longest request body.
     pub max_body: usize,
     /// How long requests under way may take to finish when the server stops.
@@ -42,8 +50,11 @@ impl Default for ServeConfig {
     fn default() -> Self {
         Self {
             max_connections: 1024,
+            // API servers and monitoring come from few addresses, and are trusted.
+            max_per_source: usize::MAX,
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),
+            lifetime: None,
             // An admission review holds two objects of at most 1.5 MiB each.
             max_body: 4 << 20,
             drain: Duration::from_secs(10),
@@ -73,6 +84,7 @@ pub async fn serve(
         tls: tls.map(TlsAcceptor::from),
         router: router.layer(RequestBodyLimitLayer::new(config.max_body)),
         graceful: Graceful { drain: GracefulShutdown::new(), stop: stop.clone() },
+        sources: Sources::new(config.max_per_source),
         config,
     };
     server.accept(listener, stop).await;
@@ -82,6 +94,7 @@ struct Server {
     tls: Option<TlsAcceptor>,
     router: Router,
     graceful: Graceful,
+    sources: Sources,
     config: ServeConfig,
 }
 
@@ -105,10 +118,14 @@ impl Server {
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 Some((slot, accepted)) = accepted => match accepted {
                     Ok((stream, address)) => {
+                        let Some(place) = self.sources.enter(address) else {
+                            tracing::debug!(%address, "too many connections from there; closed");
+                            continue;
+                        };
                         let connection = self.connection(stream, address);
                         connections.spawn(async move {
                             connection.await;
-                            drop(slot);
+                            drop((slot, place));
                         });
                     }
                     // Out of file descriptors, most likely: waiting lets connections end.
@@ -188,10 +205,17 @@ async fn speak<S>(
             std::future::pending::<()>().await;
         }
     };
+    let too_long = async {
+        match config.lifetime {
+            Some(lifetime) => tokio::time::sleep(lifetime).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         ended = watcher.watch(connection) => if let Err(error) = ended {
             tracing::debug!(%address, error, "connection ended");
         },
         () = silent => tracing::debug!(%address, "no request came in time; closed"),
+        () = too_long => tracing::debug!(%address, "the connection lasted too long; closed"),
     }
 }
