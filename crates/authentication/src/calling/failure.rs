@@ -1,0 +1,139 @@
+//! What a failed call means, in words for people, and when to call again.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use liqo_api::foreign_cluster::{ForeignIdentity, PeeringConditionStatus};
+use liqo_api::names::ClusterId;
+use liqo_identity::key::PublicKey;
+use liqo_kit::BackoffPolicy;
+
+use crate::client::CallError;
+use crate::index::KnownKey;
+use crate::wire::PeerIdentity;
+
+#[cfg(test)]
+mod tests;
+
+/// What may be over in a moment: an API server that restarts, a link that is cut.
+const SOON: BackoffPolicy =
+    BackoffPolicy { min: Duration::from_millis(500), max: Duration::from_secs(300), factor: 2.0 };
+/// What somebody must change first. Changes here are noticed at once; this is for those at the peer.
+const LATER: BackoffPolicy =
+    BackoffPolicy { min: Duration::from_secs(300), max: Duration::from_secs(600), factor: 2.0 };
+
+/// Why we have no identity at a peer, or no newer one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) status: PeeringConditionStatus,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    /// Whether it helps to try again soon.
+    pub(crate) soon: bool,
+}
+
+impl Failure {
+    fn denied(reason: &'static str, message: String) -> Self {
+        Self { status: PeeringConditionStatus::Denied, reason, message, soon: false }
+    }
+
+    fn error(reason: &'static str, message: String) -> Self {
+        Self { status: PeeringConditionStatus::Error, reason, message, soon: false }
+    }
+
+    fn pending(reason: &'static str, message: String) -> Self {
+        Self { status: PeeringConditionStatus::Pending, reason, message, soon: true }
+    }
+
+    /// The new certificate was not accepted by the peer's API server; the old one is kept.
+    pub(crate) fn not_working(url: &str, reason: &str) -> Self {
+        let message = format!(
+            "the peer gave a new certificate, but its API server at {url} does not take it: {reason}; the old one is kept"
+        );
+        Self::pending("CertificateDoesNotWork", message)
+    }
+
+    /// What a call that went wrong means. `with_token` tells whether we showed one.
+    pub(crate) fn of(error: &CallError, with_token: bool) -> Self {
+        match error {
+            CallError::Url { .. } => Self::error("InvalidURL", error.to_string()),
+            CallError::Unreachable { .. } => Self::pending("PeerUnreachable", error.to_string()),
+            CallError::Untrusted { .. } => Self::error("CertificateNotTrusted", error.to_string()),
+            CallError::Busy { .. } => Self::pending("PeerBusy", error.to_string()),
+            CallError::Nonsense { .. } => Self::error("NonsenseAnswer", error.to_string()),
+            CallError::NoKey { .. } => Self::error("NoKey", error.to_string()),
+            CallError::Refused { status: 401 | 403, words, .. } if !with_token => Self {
+                status: PeeringConditionStatus::EmptyDenied,
+                reason: "TokenMissing",
+                message: format!(
+                    "the peer wants a token and there is none for it; run the command that `liqoctl \
+                     generate-add-command` prints there (it said: {words})"
+                ),
+                soon: false,
+            },
+            CallError::Refused { status: 401, words, .. } => Self::denied(
+                "TokenRefused",
+                format!(
+                    "the peer does not accept the token; create a new one there with `liqoctl token create` and run \
+                     `liqoctl add` with it here (it said: {words})"
+                ),
+            ),
+            CallError::Refused { status: 403, words, .. } => {
+                Self::denied("RefusedByPeer", format!("the peer refused: {words}"))
+            }
+            CallError::Refused { status, words, url } => Self::error(
+                "NoAuthenticationService",
+                format!("{url} does not answer like an authentication service ({status}: {words})"),
+            ),
+        }
+    }
+
+    /// When to call again after so many failures in a row. `random` in `0.0..1.0` spreads the calls of many clusters.
+    pub(crate) fn retry_at(&self, failures: u32, random: f64, now: Timestamp) -> Timestamp {
+        let policy = if self.soon { SOON } else { LATER };
+        let wait = policy.delay(failures.saturating_sub(1), random);
+        let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(10));
+        now.saturating_add(wait).unwrap_or(now)
+    }
+}
+
+/// Whether whoever answers is the cluster that is meant. Asked before anything is sent that is worth stealing.
+pub(crate) fn check_peer(
+    found: &PeerIdentity,
+    expected: Option<&ForeignIdentity>,
+    me: &ClusterId,
+    known: &KnownKey,
+) -> Result<(), Failure> {
+    let (id, name) = (found.identity.id.as_str(), found.identity.name.as_str());
+    if found.identity.id == *me {
+        return Err(Failure::denied(
+            "OwnCluster",
+            "this is the cluster itself: it cannot peer with itself".to_owned(),
+        ));
+    }
+    let differs = |expected: Option<&String>, found: &str| expected.is_some_and(|expected| expected != found);
+    let expected_id = expected.and_then(|identity| identity.cluster_id.as_ref());
+    let expected_name = expected.and_then(|identity| identity.cluster_name.as_ref());
+    if differs(expected_id, id) || differs(expected_name, name) {
+        let text = |text: Option<&String>| text.map_or("any", String::as_str).to_owned();
+        return Err(Failure::denied(
+            "IdentityMismatch",
+            format!(
+                "another cluster answers there: expected ID {} and name {}, found ID {id} and name {name}",
+                text(expected_id),
+                text(expected_name)
+            ),
+        ));
+    }
+    if !known.allows(found.public_key.as_ref()) {
+        let shown = found.public_key.as_ref().map_or_else(|| "none".to_owned(), PublicKey::fingerprint);
+        return Err(Failure::denied(
+            "KeyMismatch",
+            format!(
+                "a cluster answers there that says to be {id}, but {id} is known with another key (it showed {shown}); \
+                 if it was installed anew, remove this ForeignCluster and add it again"
+            ),
+        ));
+    }
+    Ok(())
+}

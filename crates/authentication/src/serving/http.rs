@@ -1,0 +1,254 @@
+//! The service on the wire.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use jiff::SignedDuration;
+use kube::ResourceExt;
+use liqo_identity::Identity;
+use liqo_kit::Shared;
+use liqo_kit::serve::{Peer, ServeConfig, source};
+use liqo_kit::watch::WatchStatus;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+
+use super::attempts::Attempts;
+use super::execute::{Done, Executor};
+use super::judge::{Grant, Reason, Refusal, judge};
+use super::plan::Known;
+use crate::Limits;
+use crate::index::{Claim, Index, NO_KEY};
+use crate::metrics::AuthenticationMetrics;
+use crate::objects::Report;
+use crate::wire::{CERTIFICATE_PATH, IDS_PATH, Ids, MAX_BODY, Request, key_to_base64, parse};
+
+/// How long a caller that may be served soon waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
+/// How long a connection may last: as long as all that may happen on it.
+const MARGIN: Duration = Duration::from_secs(10);
+/// Room for what comes beside the body.
+const BODY_MARGIN: usize = 1 << 10;
+/// The same claim is noted once in this time.
+const CLAIM_NOTED_EVERY: SignedDuration = SignedDuration::from_mins(1);
+
+/// What the service needs.
+pub(crate) struct Service {
+    pub(crate) identity: watch::Receiver<Option<Arc<Identity>>>,
+    pub(crate) index: Shared<Index>,
+    pub(crate) watches: Vec<WatchStatus>,
+    pub(crate) executor: Executor,
+    pub(crate) metrics: AuthenticationMetrics,
+    attempts: Mutex<Attempts>,
+    turns: Semaphore,
+}
+
+impl Service {
+    pub(crate) fn new(
+        executor: Executor,
+        identity: watch::Receiver<Option<Arc<Identity>>>,
+        watches: Vec<WatchStatus>,
+        metrics: AuthenticationMetrics,
+    ) -> Self {
+        let limits = &executor.settings.limits;
+        let attempts = Attempts::new(limits.failures_per_source, limits.failures, Instant::now());
+        Self {
+            identity,
+            index: executor.index.clone(),
+            watches,
+            attempts: Mutex::new(attempts),
+            turns: Semaphore::new(limits.certificates),
+            metrics,
+            executor,
+        }
+    }
+
+    /// The two paths of Liqo.
+    pub(crate) fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route(IDS_PATH, get(ids))
+            .route(CERTIFICATE_PATH, post(certificate))
+            .layer(axum::middleware::map_response(close))
+            .with_state(self)
+    }
+
+    /// Who we are, once all that judging needs is known.
+    fn me(&self) -> Option<Arc<Identity>> {
+        let ready = self.watches.iter().all(WatchStatus::is_ready);
+        self.identity.borrow().clone().filter(|_| ready)
+    }
+}
+
+/// The limits of the server below.
+pub(crate) fn serve_config(limits: &Limits) -> ServeConfig {
+    ServeConfig {
+        max_connections: limits.connections,
+        max_per_source: limits.connections_per_source,
+        handshake_timeout: limits.patience,
+        header_timeout: limits.patience,
+        lifetime: Some(limits.patience * 3 + TURN + limits.certificate + MARGIN),
+        // The handler says in its own words what is too long.
+        max_body: MAX_BODY + BODY_MARGIN,
+        drain: Duration::from_secs(5),
+    }
+}
+
+/// Callers come once in months: nobody needs the connection after the answer.
+async fn close(mut response: Response) -> Response {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+async fn ids(State(service): State<Arc<Service>>) -> Response {
+    let Some(me) = service.me() else { return starting() };
+    let fingerprint = service.index.read().serving.as_ref().map(|serving| serving.fingerprint.to_string());
+    Json(Ids {
+        cluster_id: me.id.to_string(),
+        cluster_name: me.name.to_string(),
+        public_key: Some(key_to_base64(&me.public_key())),
+        fingerprint,
+    })
+    .into_response()
+}
+
+async fn certificate(
+    State(service): State<Arc<Service>>,
+    Extension(peer): Extension<Peer>,
+    body: Body,
+) -> Response {
+    let Some(me) = service.me() else { return starting() };
+    let started = Instant::now();
+    let result = service.answer(&me, &peer, body).await;
+    service
+        .metrics
+        .answered(result.as_ref().map(|_| ()).map_err(|refusal| refusal.reason), started.elapsed());
+    match result {
+        Ok(done) => (StatusCode::ACCEPTED, Json(done.answer)).into_response(),
+        Err(refusal) => service.refuse(&peer, &refusal),
+    }
+}
+
+fn starting() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "this cluster is just starting; try again in a moment\n")
+        .into_response()
+}
+
+impl Service {
+    async fn answer(&self, me: &Identity, peer: &Peer, body: Body) -> Result<Done, Refusal> {
+        let body = read(body, self.executor.settings.limits.patience).await?;
+        let request = parse(&body).map_err(|text| Refusal::new(Reason::Malformed, text))?;
+        let now = self.executor.settings.clock.now();
+        let judged = judge(&self.index.read(), &me.id, &request, now);
+        self.must_wait(peer, &judged)?;
+        let grant = match judged {
+            Ok(grant) => grant,
+            Err(refusal) => {
+                if refusal.reason == Reason::ClaimedTwice {
+                    self.report_claim(&request, peer).await;
+                }
+                return Err(refusal);
+            }
+        };
+        let turn = tokio::time::timeout(TURN, self.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
+            return Err(Refusal::new(Reason::Failed, "too many clusters come at the same time; try again"));
+        };
+        let done = self.executor.execute(&grant).await?;
+        self.report_admission(&grant, &done, peer).await;
+        Ok(done)
+    }
+
+    /// Who failed too often waits; unless it is a peer that is known by its key, which must not suffer from its neighbours.
+    fn must_wait(&self, peer: &Peer, judged: &Result<Grant, Refusal>) -> Result<(), Refusal> {
+        let wait = self.attempts.lock().wait(source(peer.address), Instant::now());
+        match wait {
+            Some(wait) if !judged.as_ref().is_ok_and(|grant| grant.known) => {
+                let seconds = wait.as_secs() + 1;
+                Err(Refusal::new(Reason::TooMany, format!("too many failed attempts; wait {seconds} s")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse(&self, peer: &Peer, refusal: &Refusal) -> Response {
+        let address = peer.address;
+        if refusal.reason.counts_as_failure() {
+            self.attempts.lock().failed(source(address), Instant::now());
+        }
+        tracing::info!(%address, reason = refusal.reason.as_str(), "refused a certificate");
+        let status = StatusCode::from_u16(refusal.reason.status()).unwrap_or(StatusCode::FORBIDDEN);
+        let mut response = (status, format!("{}\n", refusal.text)).into_response();
+        if refusal.reason == Reason::TooMany
+            && let Some(wait) = self.attempts.lock().wait(source(address), Instant::now())
+        {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+        }
+        response
+    }
+
+    async fn report_admission(&self, grant: &Grant, done: &Done, peer: &Peer) {
+        let (id, name, by) = (&grant.peer.id, &grant.peer.name, grant.by.as_str());
+        tracing::info!(%id, %name, address = %peer.address, by, known = grant.known, "gave a certificate");
+        let Some(cluster) = done.cluster.as_ref().filter(|_| done.first_time) else { return };
+        let address = peer.address.ip();
+        let message = format!("the cluster {name} ({id}) came in from {address} by the token {by}");
+        self.executor.report(&report(cluster, false, "PeerAdmitted", message)).await;
+    }
+
+    /// Tells that somebody said to be a cluster that is known with another key.
+    async fn report_claim(&self, request: &Request, peer: &Peer) {
+        let now = self.executor.settings.clock.now();
+        let shown = request.proof.as_ref().map(|proof| proof.key.fingerprint());
+        let claim = Claim { at: now, fingerprint: shown.unwrap_or_else(|| NO_KEY.to_owned()) };
+        let (namespace, cluster) = {
+            let index = self.index.read();
+            let Some(tenant) = index.tenant_of(&request.caller.id) else { return };
+            let noted = tenant.claim.as_ref().is_some_and(|noted| {
+                noted.fingerprint == claim.fingerprint && now.duration_since(noted.at) < CLAIM_NOTED_EVERY
+            });
+            if noted {
+                return;
+            }
+            let cluster = index.cluster_of(&request.caller.id);
+            let cluster = cluster.map(|cluster| (cluster.name_any(), cluster.uid().unwrap_or_default()));
+            (tenant.name.clone(), cluster)
+        };
+        self.metrics.claim_refused();
+        tracing::warn!(id = %request.caller.id, address = %peer.address, key = claim.fingerprint, "claim refused");
+        self.executor.note_claim(&namespace, claim.to_annotation()).await;
+        if let Some((name, uid)) = cluster {
+            let message = format!(
+                "another cluster came from {} and said that it is this one, with the key {}; it was refused",
+                peer.address.ip(),
+                claim.fingerprint
+            );
+            let known = Known { name, uid, deleting: false };
+            self.executor.report(&report(&known, true, "IdentityClaimedTwice", message)).await;
+        }
+    }
+}
+
+fn report(cluster: &Known, warning: bool, reason: &str, message: String) -> Report {
+    let (cluster, uid, reason) = (cluster.name.clone(), cluster.uid.clone(), reason.to_owned());
+    Report { cluster, uid, warning, reason, message, since: 0 }
+}
+
+/// Reads a body of limited length within limited time.
+async fn read(body: Body, patience: Duration) -> Result<Vec<u8>, Refusal> {
+    let malformed = |text: &str| Refusal::new(Reason::Malformed, text);
+    let reading = Limited::new(body, MAX_BODY).collect();
+    match tokio::time::timeout(patience, reading).await {
+        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(malformed("the body is too long")),
+        Ok(Err(_)) => Err(malformed("the body did not arrive")),
+        Err(_) => Err(malformed("the body took too long to arrive")),
+    }
+}
