@@ -141,6 +141,9 @@ impl<'a> Frame<'a> {
         let line = branch.pipeline.line;
         let value = self.commands(&branch.pipeline, dot)?;
         let pairs = pairs(&value, self.budget).map_err(|message| self.fault(line, message))?;
+        if matches!(value, Value::Int(_)) && branch.pipeline.variables.len() > 1 {
+            return Err(self.fault(line, "range over a number has one variable"));
+        }
         let mut empty = true;
         for (key, item) in pairs {
             empty = false;

@@ -98,6 +98,7 @@ fn loops() {
     check_errors(&[
         ("{{ range .Values.text }}a{{ end }}", "range needs a list or a map, not a text"),
         ("{{ range .Values.num }}a{{ end }}", "range needs a list or a map, not a number"),
+        ("{{ range $i, $v := 3 }}a{{ end }}", "range over a number has one variable"),
     ]);
 }
 

@@ -3,6 +3,7 @@ use crate::template::testing::{check, check_errors};
 #[test]
 fn printf_is_gos() {
     check(&[
+        (r#"{{ printf "%+v %+v %+v" 5 1.5 (list 1) }}"#, "5 1.5 [1]"),
         (r#"{{ printf "%d %s %v %q %t %%" 5 "s" 1.5 "q\"" true }}"#, r#"5 s 1.5 "q\"" true %"#),
         (
             r#"{{ printf "%5d|%-5d|%05d|%+d|% d|%.3d|%8.3d" 42 42 42 5 7 5 5 }}"#,

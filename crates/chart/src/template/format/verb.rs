@@ -118,7 +118,9 @@ impl Flags {
         })
     }
 
-    fn whole(self, verb: char, number: i64) -> Option<String> {
+    fn whole(mut self, verb: char, number: i64) -> Option<String> {
+        // For %v the sign means something else, which has no effect here.
+        self.plus &= verb != 'v';
         let magnitude = number.unsigned_abs();
         let (prefix, digits) = match verb {
             'v' | 'd' => ("", magnitude.to_string()),
@@ -140,7 +142,8 @@ impl Flags {
         Some(self.signed(number < 0, &format!("{}{zeros}{digits}", if self.sharp { prefix } else { "" })))
     }
 
-    fn float(self, verb: char, number: f64) -> Option<String> {
+    fn float(mut self, verb: char, number: f64) -> Option<String> {
+        self.plus &= verb != 'v';
         let precision = self.precision.unwrap_or(DEFAULT_PRECISION);
         let text = match (verb, self.precision) {
             ('e' | 'E', _) => float::scientific(number, precision),

@@ -1,6 +1,7 @@
 //! Lists.
 
 use super::compare::same;
+use super::numbers::to_int;
 use super::strings::strings;
 use super::{ANY, Answer, Args, Function, plain};
 use crate::template::value::Value;
@@ -70,9 +71,12 @@ fn slice(args: &Args<'_>) -> Answer {
         _ => Some(args.list(0)?),
     };
     let length = list.as_ref().map_or_else(|| args.text(0).map(str::len), |list| Ok(list.0.len()))?;
+    if length == 0 {
+        return Ok(Value::Nil);
+    }
     let bound = |at: usize, missing: usize| match args.get(at) {
         Value::Nil => Ok(missing),
-        _ => args.int(at).and_then(|bound| usize::try_from(bound).map_err(|_| "negative bound".to_owned())),
+        bound => usize::try_from(to_int(bound)).map_err(|_| "a bound is negative".to_owned()),
     };
     let (start, end) = (bound(1, 0)?, bound(2, length)?);
     let out_of_range = || format!("{start} to {end} is out of range: the length is {length}");

@@ -41,6 +41,7 @@ fn merge(
         match (old, new) {
             (Some(Value::Map(old)), Value::Map(new)) => merge(&old, &new, winner, budget, levels)?,
             (Some(old), _) if winner == Winner::Target && old.is_true() => {}
+            (None, Value::Nil) if winner == Winner::Target => {}
             (_, new) => {
                 target.0.borrow_mut().insert(key, new);
             }

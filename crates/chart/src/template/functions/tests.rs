@@ -170,6 +170,10 @@ fn numbers() {
 #[test]
 fn lists() {
     check(&[
+        (
+            r#"{{ has 3 .Values.list }} {{ has 3.0 .Values.list }} {{ without .Values.list 3 "a" }}[{{ slice (list) 3 }}]"#,
+            "false true [b 3][]",
+        ),
         ("{{ list }} {{ list 1 \"a\" nil }} {{ tuple 1 2 }}", "[] [1 a <nil>] [1 2]"),
         (
             "{{ first (list 1 2) }} {{ last (list 1 2) }} {{ rest (list 1 2 3) }} {{ initial (list 1 2 3) }}",
@@ -214,6 +218,10 @@ fn lists() {
 #[test]
 fn maps() {
     check(&[
+        (
+            r#"{{ merge (dict) (dict "a" nil "b" false) }} {{ mergeOverwrite (dict "a" 1) (dict "a" nil) }}"#,
+            "map[b:false] map[a:<nil>]",
+        ),
         (r#"{{ dict "a" 1 "b" }} {{ dict 1 2 }} {{ dict }}"#, "map[a:1 b:] map[1:2] map[]"),
         (r#"{{ $d := dict "a" 1 }}{{ $_ := set $d "b" 2 }}{{ $_ := unset $d "a" }}{{ $d }}"#, "map[b:2]"),
         (
