@@ -11,6 +11,7 @@ mod network;
 mod peers;
 mod permissions;
 mod pods;
+mod rights;
 mod webhooks;
 
 use liqo_install::finding::{Finding, Outcome};
@@ -66,7 +67,7 @@ impl Installation {
     /// Looks at everything.
     pub async fn check(&self, server: &Server) -> Report {
         let (facts, hello) = tokio::join!(Box::pin(self.facts(server)), self.hello());
-        evaluate(&World { facts: &facts, hello: &hello, client: Build::this().version })
+        evaluate(&World::new(&facts, &hello))
     }
 }
 
@@ -77,6 +78,12 @@ pub(crate) struct World<'a> {
     pub(crate) hello: &'a Hello,
     /// The version of this program.
     pub(crate) client: &'a str,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(facts: &'a Facts, hello: &'a Hello) -> Self {
+        Self { facts, hello, client: Build::this().version }
+    }
 }
 
 /// What the facts mean.

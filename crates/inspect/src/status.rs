@@ -140,7 +140,7 @@ impl Installation {
     pub async fn status(&self, server: &Server) -> Status {
         let (facts, hello) = tokio::join!(Box::pin(self.facts(server)), self.hello());
         let client = Build::this().version;
-        let report = check::evaluate(&World { facts: &facts, hello: &hello, client });
+        let report = check::evaluate(&World::new(&facts, &hello));
         summarise(&facts, &hello, &report, client)
     }
 }

@@ -53,6 +53,11 @@ struct Arguments {
 }
 
 const EXAMPLES: &str = "Examples:
+  # Can liqo be installed here? Install it, and see that it is well
+  liqoctl check --pre
+  liqoctl install
+  liqoctl check
+
   # Four real Kubernetes clusters on this machine
   sudo liqoctl sandbox up
 

@@ -19,6 +19,8 @@ async fn an_installation_is_judged_as_it_is() {
     each_fault_has_its_line(&cluster).await;
     waiting_ends_when_it_is_repaired(&cluster);
     a_viewer_is_told_which_right_is_missing(&cluster);
+    the_documented_rights_are_enough_to_look(&cluster);
+    the_same_as_a_plugin_of_kubectl(&cluster);
 }
 
 fn nothing_is_installed(cluster: &Installed) {
@@ -271,18 +273,40 @@ fn waiting_ends_when_it_is_repaired(cluster: &Installed) {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// A kubeconfig for a new service account, gone with the value.
+struct Visitor(std::path::PathBuf);
+
+impl Visitor {
+    fn new(cluster: &Installed, name: &str) -> Self {
+        cluster.kubectl(&["-n", "liqo", "create", "serviceaccount", name]);
+        let token = cluster.kubectl(&["-n", "liqo", "create", "token", name]);
+        let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
+        let mut config: Value = serde_saphyr::from_str(&text).unwrap();
+        config["users"][0]["user"] = json!({"token": token.trim()});
+        let file = std::env::temp_dir().join(format!("liqoctl-{name}-{}", std::process::id()));
+        std::fs::write(&file, config.to_string()).unwrap();
+        Self(file)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).unwrap();
+    }
+}
+
 fn a_viewer_is_told_which_right_is_missing(cluster: &Installed) {
     cluster.renew_lease();
-    cluster.kubectl(&["-n", "liqo", "create", "serviceaccount", "viewer"]);
+    let viewer = Visitor::new(cluster, "viewer");
     let may = ["--verb=get,list", "--resource=pods,configmaps,deployments.apps"];
     cluster.kubectl(&["-n", "liqo", "create", "role", "viewer", may[0], may[1]]);
     let whom = ["--role=viewer", "--serviceaccount=liqo:viewer"];
     cluster.kubectl(&["-n", "liqo", "create", "rolebinding", "viewer", whom[0], whom[1]]);
-    let token = cluster.kubectl(&["-n", "liqo", "create", "token", "viewer"]);
-    let config = with_token(cluster, token.trim());
-    let file = std::env::temp_dir().join(format!("liqoctl-viewer-{}", std::process::id()));
-    std::fs::write(&file, config).unwrap();
-    let said = cluster.ends_with(1, &["check", "--kubeconfig", file.to_str().unwrap()]);
+    let said = cluster.ends_with(1, &["check", "--kubeconfig", viewer.path()]);
     for line in [
         "✓ the credentials are accepted: as system:serviceaccount:liqo:viewer",
         "✗ you may read everything that is looked at",
@@ -292,13 +316,49 @@ fn a_viewer_is_told_which_right_is_missing(cluster: &Installed) {
     ] {
         assert!(said.stdout.contains(line), "{line}: {}", said.stdout);
     }
-    std::fs::remove_file(file).unwrap();
 }
 
-/// The cluster's kubeconfig with a token in place of the administrator's certificate.
-pub fn with_token(cluster: &Installed, token: &str) -> String {
-    let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
-    let mut config: Value = serde_saphyr::from_str(&text).unwrap();
-    config["users"][0]["user"] = json!({"token": token});
-    config.to_string()
+/// Runs the block of the document that gives somebody the right to look.
+fn the_documented_rights_are_enough_to_look(cluster: &Installed) {
+    let reader = Visitor::new(cluster, "reader");
+    let document = include_str!("../../../docs/troubleshooting.md");
+    let block = document.split("```").find(|block| block.contains("create clusterrole liqo-viewer")).unwrap();
+    let script = block.trim_start_matches("sh").replace("NAME", "system:serviceaccount:liqo:reader");
+    let bin = cluster.sandbox().sandbox().place().root().join("bin");
+    let output = std::process::Command::new("bash")
+        .args(["-euc", &script])
+        .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+        .env("KUBECONFIG", cluster.kubeconfig())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    cluster.renew_lease();
+    let said = cluster.ends_with(0, &["check", "--kubeconfig", reader.path()]);
+    assert_eq!(said.stdout.matches("\n! ").count(), 1, "only the Secret is left out: {}", said.stdout);
+}
+
+fn the_same_as_a_plugin_of_kubectl(cluster: &Installed) {
+    let directory = std::env::temp_dir().join(format!("liqoctl-plugin-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for name in ["kubectl-liqo", "kubectl_complete-liqo"] {
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_liqoctl"), directory.join(name)).unwrap();
+    }
+    let kubectl = |arguments: &[&str]| -> support::Said {
+        let mut command = cluster.cluster().kubectl_command();
+        command.env("PATH", format!("{}:/usr/bin:/bin", directory.display())).args(arguments);
+        command.output().unwrap().into()
+    };
+    let version = kubectl(&["liqo", "version", "--context", "one", "-o", "json"]);
+    let versions: Value = serde_json::from_str(&version.stdout).unwrap_or_else(|_| panic!("{version:#?}"));
+    assert_eq!(versions["cluster"]["liqo"], VERSION);
+    let help = kubectl(&["liqo", "status", "--help"]);
+    assert!(
+        help.stdout.contains("Usage: kubectl liqo status") && !help.stdout.contains("liqoctl "),
+        "{help:#?}"
+    );
+    let wrong = kubectl(&["liqo", "fly"]);
+    assert!(wrong.code != 0 && wrong.stderr.contains("Usage: kubectl liqo"), "{wrong:#?}");
+    let suggested = kubectl(&["__complete", "liqo", "sta"]);
+    assert!(suggested.stdout.contains("status\t"), "{suggested:#?}");
+    std::fs::remove_dir_all(directory).unwrap();
 }

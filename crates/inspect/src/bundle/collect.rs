@@ -34,7 +34,7 @@ impl Installation {
         progress("what runs, and what is wrong");
         let (facts, hello) = tokio::join!(Box::pin(self.facts(server)), self.hello());
         let client = Build::this();
-        let report = check::evaluate(&World { facts: &facts, hello: &hello, client: client.version });
+        let report = check::evaluate(&World::new(&facts, &hello));
         let status = summarise(&facts, &hello, &report, client.version);
         let versions = Versions { client, cluster: Some(self.versions(&server.version).await) };
 

@@ -1,5 +1,7 @@
 //! The kinds: there, accepted by the API server, and those of this version.
 
+use std::sync::LazyLock;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use liqo_install::finding::Finding;
 use serde_json::Value;
@@ -7,19 +9,22 @@ use serde_json::Value;
 use super::{World, docs, not_looked_at};
 use crate::version;
 
+/// The definitions of this version.
+pub(super) static WANTED: LazyLock<Vec<CustomResourceDefinition>> = LazyLock::new(liqo_api::crds);
+
 pub(super) fn check(world: &World<'_>) -> Vec<Finding> {
     let name = "the API server serves all kinds";
     let found = match &world.facts.definitions {
         Ok(found) => found,
         Err(why) => return vec![not_looked_at(name, why)],
     };
-    let wanted = liqo_api::crds();
+    let wanted = WANTED.as_slice();
     let mut findings: Vec<Finding> =
         wanted.iter().filter_map(|wanted| served(wanted, of_name(found, wanted))).collect();
     if findings.is_empty() {
         findings.push(Finding::ok(name, format!("{} of {}", wanted.len(), wanted.len())));
     }
-    findings.extend(schemas(world, &wanted, found));
+    findings.extend(schemas(world, wanted, found));
     findings
 }
 

@@ -1,14 +1,16 @@
 //! What the user may read, and what the manager's account may do.
 
-use k8s_openapi::api::rbac::v1::{RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{PolicyRule, RoleRef, Subject};
 use liqo_install::finding::Finding;
 
+use super::rights::{Rights, lacking};
 use super::{World, docs, not_looked_at};
 use crate::facts::{Facts, Read};
 use crate::installation::{MANAGER, Unread};
+use crate::version;
 
 pub(super) fn check(world: &World<'_>) -> Vec<Finding> {
-    vec![reading(world.facts), account(world.facts)]
+    vec![reading(world.facts), account(world)]
 }
 
 /// Everything but the Secret: who may only view a cluster may not read Secrets, and need not.
@@ -67,7 +69,8 @@ fn rule(reason: &str) -> String {
     words().unwrap_or_else(|| reason.to_owned())
 }
 
-fn account(facts: &Facts) -> Finding {
+fn account(world: &World<'_>) -> Finding {
+    let facts = world.facts;
     const NAME: &str = "the manager's account has its rights";
     let mut wrong = Vec::new();
     let mut unread = None;
@@ -77,8 +80,9 @@ fn account(facts: &Facts) -> Finding {
         Err(why) => unread = Some(why.clone()),
     };
     look(present(&facts.account));
-    look(present(&facts.cluster_role));
-    look(present(&facts.role));
+    let wanted = wanted(world);
+    look(facts.cluster_role.as_ref().map(|it| short_of("ClusterRole", &wanted.cluster, it.rules.as_deref())));
+    look(facts.role.as_ref().map(|it| short_of("Role", &wanted.namespace, it.rules.as_deref())));
     let namespace = &facts.namespace_name;
     look(facts.cluster_binding.as_ref().map(|it| {
         unbound("ClusterRoleBinding", "ClusterRole", &it.role_ref, it.subjects.as_deref(), namespace)
@@ -96,6 +100,26 @@ fn account(facts: &Facts) -> Finding {
             .hint("Run liqoctl install again: it puts back what is missing")
             .docs(docs::MANAGER_RIGHTS),
     }
+}
+
+/// What a manager of this version needs. Nothing is known about other versions, which are told of elsewhere.
+fn wanted(world: &World<'_>) -> Rights {
+    let manager = version::manager(&world.facts.config, &world.facts.manager);
+    if manager.as_deref() != Some(world.client) {
+        return Rights::default();
+    }
+    match Rights::wanted() {
+        Ok(rights) => rights.clone(),
+        Err(error) => {
+            tracing::warn!(%error, "the manager's rights are not compared");
+            Rights::default()
+        }
+    }
+}
+
+fn short_of(role: &str, wanted: &[PolicyRule], given: Option<&[PolicyRule]>) -> Option<String> {
+    let lacking = lacking(wanted, given.unwrap_or_default());
+    (!lacking.is_empty()).then(|| format!("{role} {MANAGER} lacks: {}", lacking.join(", ")))
 }
 
 fn present<T>(read: &Read<T>) -> Result<Option<String>, &Unread> {

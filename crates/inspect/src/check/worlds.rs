@@ -5,6 +5,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::definitions::WANTED;
+use super::rights::Rights;
 use super::{Report, World, evaluate};
 use crate::facts::{Facts, Hello, Read, Server};
 use crate::installation::{MANAGER, Unread};
@@ -29,11 +31,14 @@ pub(crate) struct Cluster {
 /// The objects of `testdata/healthy.yaml`.
 pub(crate) fn healthy() -> Cluster {
     let now: Timestamp = "2030-06-01T12:00:00Z".parse().unwrap();
+    let rights = Rights::wanted().unwrap();
     let text = include_str!("../../testdata/healthy.yaml")
+        .replace("CLUSTER_RULES", &serde_json::to_string(&rights.cluster).unwrap())
+        .replace("NAMESPACE_RULES", &serde_json::to_string(&rights.namespace).unwrap())
         .replace("VERSION", VERSION)
         .replace("OLD", &(now - SignedDuration::from_hours(10)).to_string())
         .replace("NOW", "2030-06-01T12:00:00.000000Z");
-    let mut definitions = liqo_api::crds();
+    let mut definitions = WANTED.clone();
     for definition in &mut definitions {
         definition.status = serde_json::from_value(json!({"conditions": [
             {"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "True"}

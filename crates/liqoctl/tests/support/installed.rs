@@ -12,6 +12,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams
 use kube::runtime::conditions;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
+use liqo_chart::{Chart, Release};
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
 use serde_json::{Value, json};
 
@@ -176,5 +177,24 @@ pub fn healthy() -> Vec<Value> {
         .replace("VERSION", VERSION)
         .replace("OLD", &format!("{old:.0}"))
         .replace("NOW", &now());
-    serde_saphyr::from_multiple(&text).unwrap()
+    let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    for object in objects.iter_mut().filter(|object| object.get("rules").is_some()) {
+        object["rules"] = rules(object["kind"].as_str().unwrap());
+    }
+    objects
+}
+
+/// The rules of the manager's roles, as the chart has them.
+fn rules(kind: &str) -> Value {
+    let release = Release {
+        name: "liqo".into(),
+        namespace: "liqo".into(),
+        service: "liqoctl".into(),
+        is_upgrade: false,
+        revision: 1,
+        kubernetes_version: String::new(),
+        api_versions: vec![],
+    };
+    let objects = Chart::embedded().render(&release, &json!({})).unwrap();
+    objects.iter().find(|object| object["kind"] == kind).unwrap()["rules"].clone()
 }
