@@ -129,7 +129,7 @@ impl Watches {
         self.metrics.register(&mut registry);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        let line = format!("watch_lists_total{{watch=\"{name}\"}} ");
+        let line = format!("liqo_watch_lists_total{{watch=\"{name}\"}} ");
         text.lines().find_map(|found| found.strip_prefix(&line)).map_or(0, |count| count.parse().unwrap())
     }
 

@@ -26,7 +26,7 @@ pub struct WatchMetrics {
 impl WatchMetrics {
     /// Registers the counters under the prefix `watch`.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("watch");
+        let registry = registry.sub_registry_with_prefix("liqo_watch");
         registry.register("applied", "Objects new or changed", self.applied.clone());
         registry.register(
             "deleted",

@@ -60,7 +60,7 @@ impl Default for WriteMetrics {
 impl WriteMetrics {
     /// Registers the counters under the prefix `write`.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("write");
+        let registry = registry.sub_registry_with_prefix("liqo_write");
         registry.register("enqueued", "Plans queued", self.enqueued.clone());
         registry.register("coalesced", "Plans that replaced an earlier one", self.coalesced.clone());
         registry.register("skipped_equal", "Plans with nothing to write", self.equal.clone());
