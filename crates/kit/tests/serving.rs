@@ -289,10 +289,9 @@ async fn bodies_headers_and_connections_have_limits() {
 #[tokio::test]
 async fn probes_say_what_fails_and_metrics_are_readable() {
     let mut registry = liqo_kit::metrics::registry();
-    let component = registry.sub_registry_with_prefix("liqo_manager");
-    WatchMetrics::default().register(component);
+    WatchMetrics::default().register(&mut registry);
     let writes = WriteMetrics::default();
-    writes.register(component);
+    writes.register(&mut registry);
     let nobody = kube::Config::new("https://127.0.0.1:9".parse().unwrap());
     let nobody = liqo_kit::clusters::client(&nobody, &ClientConfig::default()).unwrap();
     let (_queue, _worker) = Queue::new("pods", nobody, QueueConfig::default(), &writes);
@@ -311,7 +310,7 @@ async fn probes_say_what_fails_and_metrics_are_readable() {
         "process_resident_memory_bytes ",
         "process_cpu_seconds_total ",
         "process_open_fds ",
-        "liqo_manager_write_enqueued_total{queue=\"pods\"} 0",
+        "liqo_write_enqueued_total{queue=\"pods\"} 0",
         "# EOF",
     ] {
         assert!(text.contains(name), "no {name} in\n{text}");
