@@ -95,12 +95,26 @@ async fn when_the_leader_goes_another_takes_over(world: &World<'_>) {
     }
 }
 
+/// Kills the API server, and waits until the kernel has taken its port back: threads that still end hold it for a moment.
+async fn kill_api_server(world: &World<'_>) {
+    world.cluster.kill(Component::Apiserver).await;
+    let url = world.cluster.config().await.cluster_url;
+    let address = (url.host().unwrap().to_owned(), url.port_u16().unwrap());
+    eventually("nobody listens on the API server's port", || async {
+        match tokio::net::TcpStream::connect((address.0.as_str(), address.1)).await {
+            Ok(_) => Err("somebody does".to_owned()),
+            Err(_) => Ok(()),
+        }
+    })
+    .await;
+}
+
 async fn an_api_server_that_restarts_costs_nothing(world: &World<'_>) {
     let who = world.identity().await;
     let manager = world.manager("steady", &[]);
     manager.wait_ready().await;
     let before = world.versions().await;
-    world.cluster.kill(Component::Apiserver).await;
+    kill_api_server(world).await;
     world.cluster.start(Component::Apiserver).await;
     world.cluster.wait_ready().await;
     manager.wait_ready().await;
@@ -120,7 +134,7 @@ async fn an_api_server_that_is_gone_is_waited_for(world: &World<'_>) {
     let who = world.identity().await;
     let leading = world.manager("leading", &[]);
     leading.wait_ready().await;
-    world.cluster.kill(Component::Apiserver).await;
+    kill_api_server(world).await;
     let starting = world.manager("starting", &[]);
     let told = starting.wait_unready("cannot reach the API server").await;
     assert!(told.contains("leader-election"), "{told}");
