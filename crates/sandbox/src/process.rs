@@ -259,10 +259,13 @@ fn describe(pid: i32, root: &Path) -> Option<Process> {
 
 /// Whether a process still runs; one that only waits to be reaped does not.
 pub(crate) fn is_alive(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|stat| stat.rsplit_once(')').map(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X'])))
-        .unwrap_or(false)
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    let dead = stat
+        .and_then(|stat| stat.rsplit_once(')').map(|(_, rest)| rest.trim_start().starts_with(['Z', 'X'])))
+        .unwrap_or(true);
+    // The first thread may be dead while others are still on their way out, with their files and ports open.
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    !dead || threads() > 1
 }
 
 /// The number that names a namespace of a process, e.g. `net`.
