@@ -10,7 +10,7 @@ pub enum InstallError {
     #[error("{0}")]
     Values(String),
     /// The chart cannot be used.
-    #[error("{what}: {source}")]
+    #[error("{what}")]
     Chart {
         /// What was tried.
         what: String,

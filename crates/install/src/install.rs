@@ -59,8 +59,12 @@ pub async fn install(
         stop.run_until_cancelled(installation.wait()).await.ok_or(InstallError::Interrupted)??;
         return Ok(Done::Nothing);
     }
-    // The Lease needs the namespace to be there.
-    stop.run_until_cancelled(installation.namespace()).await.ok_or(InstallError::Interrupted)??;
+    // Webhooks of a dead manager would refuse what comes now, the Lease included; the Lease needs its namespace.
+    let first = async {
+        installation.webhooks().await?;
+        installation.namespace().await
+    };
+    stop.run_until_cancelled(first).await.ok_or(InstallError::Interrupted)??;
     let work = Box::pin(installation.write(options));
     lock::holding(&target.client, &target.namespace, "liqoctl install", stop, progress, work).await?;
     Ok(if prepared.is_upgrade() { Done::Upgraded } else { Done::Installed })
@@ -98,7 +102,6 @@ impl Installation<'_> {
 
     async fn write(&self, options: &Options) -> Result<(), InstallError> {
         self.note(State::Installing).await?;
-        self.webhooks().await?;
         self.definitions().await?;
         self.objects().await?;
         self.leftover_objects().await?;
@@ -117,7 +120,6 @@ impl Installation<'_> {
             .map_err(|error| InstallError::request("cannot write down what is installed", &error))
     }
 
-    /// Before anything else: a webhook of a dead manager would refuse what comes now.
     async fn webhooks(&self) -> Result<(), InstallError> {
         let superfluous =
             self.prepared.removals.iter().filter(|one| is_webhook(&one.id)).map(|one| one.id.clone());

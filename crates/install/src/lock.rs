@@ -10,7 +10,8 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
-use liqo_kit::lease::{Campaign, Ended, LeaseConfig, Observation, Record, Verdict, evaluate};
+use liqo_kit::lease::{Campaign, Ended, LeaseConfig, Observation, Record, Standing, Verdict, evaluate};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,8 @@ const RENEW_DEADLINE: Duration = Duration::from_secs(25);
 const RENEWAL: Duration = Duration::from_secs(2);
 /// How often somebody who waits looks.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long taking the Lease may fail before it is given up.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Giving the Lease back must not keep anybody who pressed Ctrl-C.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -54,15 +57,21 @@ pub(crate) async fn holding<T>(
         ..LeaseConfig::new(namespace, INSTALLATION, me.text())
     };
     let mut result = None;
-    let campaign = Campaign::new(client.clone(), config);
-    let ended = campaign
-        .run(stop.clone(), async |leadership| {
-            tokio::select! {
-                done = work => result = Some(done),
-                () = leadership.ended().cancelled() => {}
-            }
-        })
-        .await;
+    let (standing, told) = watch::channel(Standing::Unknown { failure: None });
+    let campaign = Campaign::new(client.clone(), config).tell(standing);
+    let running = campaign.run(stop.clone(), async |leadership| {
+        tokio::select! {
+            done = work => result = Some(done),
+            () = leadership.ended().cancelled() => {}
+        }
+    });
+    let ended = tokio::select! {
+        ended = running => ended,
+        why = refused(told) => {
+            let what = format!("cannot take the Lease {namespace}/{INSTALLATION}, by which others see that somebody is at work");
+            return Err(InstallError::Request { what, why });
+        }
+    };
     give_back(client, namespace).await;
     match (result, ended) {
         (Some(result), _) => result,
@@ -72,6 +81,23 @@ pub(crate) async fn holding<T>(
              same command again, it goes on"
                 .into(),
         )),
+    }
+}
+
+/// Why the Lease cannot be taken, once that has lasted; never, if it can.
+async fn refused(mut told: watch::Receiver<Standing>) -> String {
+    loop {
+        let failed =
+            told.wait_for(|standing| matches!(standing, Standing::Unknown { failure: Some(_) })).await;
+        if failed.is_err() {
+            return std::future::pending().await;
+        }
+        drop(failed);
+        let better = told.wait_for(|standing| !matches!(standing, Standing::Unknown { failure: Some(_) }));
+        if tokio::time::timeout(PATIENCE, better).await.is_err() {
+            let Standing::Unknown { failure: Some(why) } = told.borrow().clone() else { continue };
+            return why;
+        }
     }
 }
 

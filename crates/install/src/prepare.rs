@@ -203,8 +203,12 @@ fn all_values(chart: &Chart, values: &Values, existing: &Existing) -> Result<Val
     if !wrong.is_empty() {
         return Err(InstallError::Refused(wrong));
     }
-    let failed =
-        |source: liqo_chart::ChartError| InstallError::Chart { what: UNUSABLE.into(), source: source.into() };
+    let failed = |source: liqo_chart::ChartError| {
+        let looks_like_a_number = source.to_string().contains(r#"is not of type "string""#);
+        let more =
+            if looks_like_a_number { " (a text that looks like a number needs --set-string)" } else { "" };
+        InstallError::Chart { what: format!("{UNUSABLE}{more}"), source: source.into() }
+    };
     chart.values(&values.overrides).map_err(failed)
 }
 

@@ -40,6 +40,8 @@ pub async fn uninstall(
         deadline: Instant::now() + options.timeout,
         progress,
     };
+    // Webhooks of a dead manager would refuse everything else, the Lease included.
+    stop.run_until_cancelled(removing.webhooks()).await.ok_or(InstallError::Interrupted)??;
     // There is no Lease in a namespace that is not there, or that is going: nobody can install to it either.
     if survey.can_be_locked() {
         let work = Box::pin(removing.everything());

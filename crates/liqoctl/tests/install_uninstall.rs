@@ -1,5 +1,10 @@
 //! Installing and uninstalling in a cluster with controllers: what comes, what stays, and that nothing is left.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 #[path = "support/install.rs"]
 mod support;
@@ -8,19 +13,27 @@ use std::collections::BTreeMap;
 
 use liqo_sandbox::ClusterSpec;
 use nix::sys::signal::Signal;
-use support::{CLUSTER, Manager, World, everything, names, until_as_before};
+use support::{CLUSTER, Manager, World, everything, names, settled, until_as_before};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn taking_it_out_again() {
     let world = World::start(ClusterSpec::hollow(CLUSTER, 1)).await;
     let client = world.client().await;
-    let before = everything(&client).await;
+    let before = settled(&client).await;
     let _manager = Manager::start(client.clone(), true);
     where_nothing_is_nothing_is_done(&world);
     a_purge_leaves_nothing(&world, &before).await;
     without_purge_the_identity_stays(&world, &before).await;
-    peerings_are_ended_only_when_agreed(&world, &before).await;
     what_somebody_put_into_the_namespace_stays(&world, &before).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_it_out_against_resistance() {
+    let world = World::start(ClusterSpec::hollow(CLUSTER, 1)).await;
+    let client = world.client().await;
+    let before = settled(&client).await;
+    let _manager = Manager::start(client.clone(), true);
+    peerings_are_ended_only_when_agreed(&world, &before).await;
     half_an_installation_and_a_dead_manager_are_no_obstacle(&world, &before).await;
     an_interrupted_removal_goes_on(&world, &before).await;
     what_cannot_go_is_named_in_time(&world, &before).await;
@@ -33,13 +46,21 @@ fn where_nothing_is_nothing_is_done(world: &World) {
 
 async fn a_purge_leaves_nothing(world: &World, before: &BTreeMap<String, String>) {
     let client = world.client().await;
-    world.ok(&["install"]).tells(&["the manager is ready", "liqo 0.1.0 is installed in namespace liqo and ready"]);
+    world
+        .ok(&["install"])
+        .tells(&["the manager is ready", "liqo 0.1.0 is installed in namespace liqo and ready"]);
     let with = names(&client).await;
-    for object in ["Deployment apps/liqo/liqo-controller-manager", "ClusterConfig config.liqo.io//liqo", "Secret /liqo/liqo-identity"] {
+    for object in [
+        "Deployment apps/liqo/liqo-controller-manager",
+        "ClusterConfig config.liqo.io//liqo",
+        "Secret /liqo/liqo-identity",
+    ] {
         assert!(with.iter().any(|name| name == object), "{object}: {with:#?}");
     }
     world.ok(&["install"]).tells(&["nothing to change"]);
-    world.ok(&["uninstall", "--purge", "--yes"]).tells(&["Namespace liqo removed", "liqo is gone, with everything of it"]);
+    world
+        .ok(&["uninstall", "--purge", "--yes"])
+        .tells(&["Namespace liqo removed", "liqo is gone, with everything of it"]);
     until_as_before(&client, before).await;
 }
 
@@ -47,7 +68,8 @@ async fn without_purge_the_identity_stays(world: &World, before: &BTreeMap<Strin
     let client = world.client().await;
     world.ok(&["install", "--cluster-name", "turin"]);
     world.ok(&["uninstall"]).tells(&["are kept for a later installation"]);
-    let mut left: Vec<String> = names(&client).await.into_iter().filter(|name| !before.contains_key(name)).collect();
+    let mut left: Vec<String> =
+        names(&client).await.into_iter().filter(|name| !before.contains_key(name)).collect();
     left.retain(|name| !name.starts_with("CustomResourceDefinition") && !name.starts_with("APIService"));
     assert_eq!(
         left,
@@ -82,7 +104,8 @@ metadata: {name: offloading, namespace: shop, finalizers: [namespaceoffloading-c
 spec: {}
 ",
     );
-    let status = r#"{"status": {"peeringConditions": [{"type": "OutgoingPeering", "status": "Established"}]}}"#;
+    let status =
+        r#"{"status": {"peeringConditions": [{"type": "OutgoingPeering", "status": "Established"}]}}"#;
     world.kubectl(&["patch", "foreigncluster", "rome", "--subresource=status", "--type=merge", "-p", status]);
 }
 
@@ -115,7 +138,9 @@ async fn what_somebody_put_into_the_namespace_stays(world: &World, before: &BTre
     let client = world.client().await;
     world.ok(&["install"]);
     world.kubectl(&["create", "configmap", "mine", "-n", "liqo"]);
-    world.ok(&["uninstall", "--purge"]).tells(&["Namespace liqo stays, as it holds what is not ours: ConfigMap liqo/mine"]);
+    world
+        .ok(&["uninstall", "--purge"])
+        .tells(&["Namespace liqo stays, as it holds what is not ours: ConfigMap liqo/mine"]);
     world.kubectl(&["get", "configmap", "mine", "-n", "liqo"]);
     let labels = world.kubectl(&["get", "namespace", "liqo", "-o", "jsonpath={.metadata.labels}"]);
     assert!(!labels.contains("liqo-rs"), "{labels}");
@@ -127,7 +152,10 @@ async fn what_somebody_put_into_the_namespace_stays(world: &World, before: &BTre
     until_as_before(&client, before).await;
 }
 
-async fn half_an_installation_and_a_dead_manager_are_no_obstacle(world: &World, before: &BTreeMap<String, String>) {
+async fn half_an_installation_and_a_dead_manager_are_no_obstacle(
+    world: &World,
+    before: &BTreeMap<String, String>,
+) {
     let client = world.client().await;
     let mut running = world.start_command(&["install"]);
     running.until_it_says("ServiceAccount");
@@ -187,10 +215,19 @@ spec: {foreignAuthUrl: 'https://rome.example.com'}
 ",
     );
     let started = std::time::SystemTime::now();
-    world.fails(&["uninstall", "--purge", "--timeout", "10"]).tells(&["this is left of liqo", "foreignclusters.discovery.liqo.io"]);
+    world
+        .fails(&["uninstall", "--purge", "--timeout", "10"])
+        .tells(&["this is left of liqo", "foreignclusters.discovery.liqo.io"]);
     assert!(started.elapsed().unwrap().as_secs() < 60);
     world.fails(&["install"]).tells(&["is still being deleted", "foreignclusters.discovery.liqo.io"]);
-    world.kubectl(&["patch", "foreigncluster", "held", "--type=merge", "-p", r#"{"metadata": {"finalizers": null}}"#]);
+    world.kubectl(&[
+        "patch",
+        "foreigncluster",
+        "held",
+        "--type=merge",
+        "-p",
+        r#"{"metadata": {"finalizers": null}}"#,
+    ]);
     world.ok(&["uninstall", "--purge"]);
     until_as_before(&client, before).await;
 }

@@ -124,10 +124,9 @@ fn of_latest(pods: Vec<Pod>, sets: &[ReplicaSet]) -> Vec<Pod> {
     pods
 }
 
-/// Warnings of the namespace, the oldest first.
+/// Events of the namespace, the oldest first.
 async fn events(client: &Client, namespace: &str) -> Result<Vec<Event>, kube::Error> {
-    let params = ListParams::default().fields("type=Warning");
-    let list = Api::<Event>::namespaced(client.clone(), namespace).list(&params).await;
+    let list = Api::<Event>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
     let mut events = optional(list.map(|list| list.items))?;
     let time = |event: &Event| {
         let last = event.last_timestamp.as_ref().map(|time| time.0);

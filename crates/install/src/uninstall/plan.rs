@@ -38,11 +38,16 @@ pub(super) fn is_known_by_name(id: &Id, namespace: &str) -> bool {
         || (here && id.kind == "Lease" && (id.name == INSTALLATION || id.name == MANAGER))
 }
 
+/// The turn of what calls the manager.
+pub(super) const WEBHOOKS: u8 = 0;
+/// The turn of what runs.
+pub(super) const WORKLOADS: u8 = 1;
+
 /// When an object goes: what calls the manager first, the manager next, its rights last.
 pub(super) fn turn(id: &Id) -> u8 {
     match id.kind.as_str() {
-        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => 0,
-        "Deployment" | "DaemonSet" | "StatefulSet" | "Job" | "CronJob" => 1,
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => WEBHOOKS,
+        "Deployment" | "DaemonSet" | "StatefulSet" | "Job" | "CronJob" => WORKLOADS,
         "Secret" | "ConfigMap" => 3,
         _ => 2,
     }

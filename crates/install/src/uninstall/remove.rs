@@ -25,11 +25,15 @@ use crate::trouble::{self, patiently};
 /// How often it is looked whether something is gone.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a living manager may take to end what it began, before that is ended without it.
-const FAREWELL: Duration = Duration::from_secs(30);
+const FAREWELL: Duration = Duration::from_secs(40);
+/// A manager that ends nothing for this long will not.
+const STANDSTILL: Duration = Duration::from_secs(10);
 /// How long pods may take to end; longer than their own time of 30 s.
 const PODS: Duration = Duration::from_secs(45);
 /// What is deleted at last is gone within moments, or something holds it.
 const LAST_LOOK: Duration = Duration::from_secs(10);
+/// Kubernetes needs a moment for an empty namespace, however late it is.
+const SETTLING: Duration = Duration::from_secs(8);
 /// A ClusterConfig is the manager's own, and is made again by it: it goes after the manager.
 const CLUSTER_CONFIG: &str = "ClusterConfig";
 
@@ -45,10 +49,7 @@ impl Removing<'_> {
     /// Everything but the namespace.
     pub(super) async fn everything(&self) -> Result<(), InstallError> {
         let (workloads, rest): (Vec<Seen>, Vec<Seen>) =
-            self.survey.one_by_one().into_iter().partition(|seen| plan::turn(&seen.id) <= 1);
-        let (webhooks, workloads): (Vec<Seen>, Vec<Seen>) =
-            workloads.into_iter().partition(|seen| plan::turn(&seen.id) == 0);
-        self.delete_all(&webhooks).await?;
+            self.others().into_iter().partition(|seen| plan::turn(&seen.id) == plan::WORKLOADS);
         if self.purge {
             self.end_peerings(!workloads.is_empty()).await?;
         }
@@ -64,6 +65,20 @@ impl Removing<'_> {
         }
         let notes = Api::<Secret>::namespaced(self.target.client.clone(), &self.target.namespace);
         self.delete_named(&notes, "Secret", INSTALLATION).await
+    }
+
+    /// What calls the manager.
+    pub(super) async fn webhooks(&self) -> Result<(), InstallError> {
+        let mut webhooks = self.survey.one_by_one();
+        webhooks.retain(|seen| plan::turn(&seen.id) == plan::WEBHOOKS);
+        self.delete_all(&webhooks).await
+    }
+
+    /// Everything else that goes one by one.
+    fn others(&self) -> Vec<Seen> {
+        let mut others = self.survey.one_by_one();
+        others.retain(|seen| plan::turn(&seen.id) != plan::WEBHOOKS);
+        others
     }
 
     fn until(&self, at_most: Duration) -> Instant {
@@ -114,19 +129,20 @@ impl Removing<'_> {
             return Ok(());
         }
         let until = self.until(FAREWELL);
+        let (mut count, mut since) = (all.len(), Instant::now());
         loop {
-            let left = inventory::list(&self.target.client, &kinds, None, None).await.objects;
-            if left.is_empty() {
+            let left = inventory::list(&self.target.client, &kinds, None, None).await.objects.len();
+            if left == 0 {
                 self.progress.done(&format!("{} objects of liqo's kinds removed", all.len()));
                 return Ok(());
             }
-            if Instant::now() >= until {
+            if left < count {
+                (count, since) = (left, Instant::now());
+            }
+            if Instant::now() >= until || since.elapsed() >= STANDSTILL {
                 return Ok(());
             }
-            self.progress.busy(&format!(
-                "waiting for the manager to end {} peerings and what belongs to them",
-                left.len()
-            ));
+            self.progress.busy(&format!("waiting for the manager to end peerings: {left} objects left"));
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -324,29 +340,23 @@ impl Removing<'_> {
                 return Err(InstallError::request(format!("cannot delete the namespace {name}"), &error));
             }
         }
+        let until = self.deadline.max(Instant::now() + SETTLING);
         loop {
             let found = patiently(async || api.get_opt(name).await).await;
             let found = found.map_err(|error| {
                 InstallError::request(format!("cannot look at the namespace {name}"), &error)
             })?;
-            let Some(found) = found else { break };
-            if Instant::now() >= self.deadline {
-                let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
-                let why: Vec<String> = conditions
-                    .into_iter()
-                    .filter(|one| one.status == "True")
-                    .filter_map(|one| one.message)
-                    .collect();
-                return Err(InstallError::Left(format!(
-                    "Namespace {name} is still being deleted: {}\nIt goes by itself when that is put right",
-                    if why.is_empty() { "the API server does not say why".into() } else { why.join("; ") }
-                )));
+            if found.is_none() {
+                self.progress.done(&format!("Namespace {name} removed"));
+                return Ok(());
+            }
+            // What holds it is told at the end, with everything else that is left.
+            if Instant::now() >= until {
+                return Ok(());
             }
             self.progress.busy(&format!("waiting for Namespace {name} to go"));
             tokio::time::sleep(LOOK).await;
         }
-        self.progress.done(&format!("Namespace {name} removed"));
-        Ok(())
     }
 
     /// It holds something that is not ours: it stays, and is no longer marked as ours.
@@ -391,7 +401,8 @@ impl Removing<'_> {
                 return Ok(());
             }
             if Instant::now() >= until {
-                let lines: Vec<String> = left.objects.iter().map(why_left).collect();
+                let mut lines: Vec<String> = left.objects.iter().map(why_left).collect();
+                lines.extend(self.what_holds_the_namespace().await);
                 return Err(InstallError::Left(format!(
                     "this is left of liqo:\n{}\nRun the same command again, or remove it by hand",
                     lines.join("\n")
@@ -400,6 +411,15 @@ impl Removing<'_> {
             self.progress.busy(&format!("waiting for {} objects to go", left.objects.len()));
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// What Kubernetes says of a namespace that does not go.
+    async fn what_holds_the_namespace(&self) -> Vec<String> {
+        let api = Api::<Namespace>::all(self.target.client.clone());
+        let Ok(Some(found)) = api.get_opt(&self.target.namespace).await else { return vec![] };
+        let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
+        let told = conditions.into_iter().filter(|one| one.status == "True").filter_map(|one| one.message);
+        told.map(|message| format!("    {message}")).collect()
     }
 
     async fn left(&self) -> inventory::Inventory {

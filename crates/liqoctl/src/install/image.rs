@@ -11,7 +11,7 @@ use liqo_sandbox::{ClusterPlan, Sandbox};
 use super::Steps;
 
 /// The heading of docs/troubleshooting.md about it.
-const DOCS: &str = "the-image-is-not-there";
+const DOCS: &str = "the-image-cannot-be-pulled";
 const NAME: &str = "the sandbox's nodes can have the image";
 
 /// A cluster of a sandbox on this machine.

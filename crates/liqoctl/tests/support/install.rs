@@ -65,7 +65,11 @@ impl World {
     }
 
     pub fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
+        let started = Instant::now();
+        let output = self.command(arguments).output().unwrap();
+        // Shown when a test fails, and tells which step is slow.
+        eprintln!("liqoctl {} took {:.1} s", arguments.join(" "), started.elapsed().as_secs_f64());
+        output
     }
 
     /// Runs a command that must succeed; both streams.
@@ -231,6 +235,23 @@ pub async fn everything(client: &Client) -> BTreeMap<String, String> {
         }
     }
     found
+}
+
+/// Everything, once a young cluster has stopped making things of its own.
+pub async fn settled(client: &Client) -> BTreeMap<String, String> {
+    const QUIET: Duration = Duration::from_secs(3);
+    let deadline = Instant::now() + SOON;
+    let (mut now, mut since) = (everything(client).await, Instant::now());
+    while since.elapsed() < QUIET {
+        assert!(Instant::now() < deadline, "the cluster does not settle");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let next = everything(client).await;
+        if !next.keys().eq(now.keys()) {
+            since = Instant::now();
+        }
+        now = next;
+    }
+    now
 }
 
 /// The names only.

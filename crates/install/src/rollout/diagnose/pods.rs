@@ -183,14 +183,21 @@ fn unstarted(pod: &Pod, what: &str, workload: &Workload) -> Option<Trouble> {
             "is kube-scheduler running? The log of that program tells more",
         ));
     }
-    let message = event(
-        workload,
-        pod,
-        &["FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "NetworkNotReady"],
-    )?;
+    const FAILURES: [&str; 4] =
+        ["FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "NetworkNotReady"];
+    if let Some(message) = event(workload, pod, &FAILURES) {
+        let hint = if is_full(&message) {
+            FULL_DISK
+        } else {
+            "kubectl describe pod and the kubelet's log tell more"
+        };
+        return Some(Trouble::new(what, format!("it cannot be started: {message}"), hint));
+    }
+    let pulling =
+        event(workload, pod, &["Pulling", "Pulled"]).filter(|message| message.starts_with("Pulling"))?;
     let hint =
-        if is_full(&message) { FULL_DISK } else { "kubectl describe pod and the kubelet's log tell more" };
-    Some(Trouble::new(what, format!("it cannot be started: {message}"), hint))
+        "wait longer with --timeout, or put the image where the nodes find it faster, see docs/image.md";
+    Some(Trouble::new(what, format!("its image is not there yet: {pulling}"), hint))
 }
 
 /// It runs, but does not say that it works.

@@ -188,3 +188,15 @@ fn steps_go_from_controllers_over_pods_to_the_managers_word() {
     told.config = config("anything", "True");
     assert_eq!(step(std::slice::from_ref(&world), Some(&told)), Step::Ready);
 }
+
+#[test]
+fn an_image_that_takes_its_time_is_waited_for() {
+    let pending = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]});
+    let mut workload = workload(vec![pod(&pending)]);
+    workload.events = vec![event("Pulling", "Pulling image \"far.example.com/liqo:0.1.0\"")];
+    let trouble = only(workload.clone());
+    says(&trouble, &["its image is not there yet", "far.example.com/liqo:0.1.0"]);
+    assert!(!trouble.lasting);
+    workload.events.push(event("Pulled", "Successfully pulled image"));
+    assert_eq!(troubles(&[workload], None), []);
+}
