@@ -38,14 +38,14 @@ Ends with 0 when nothing of it is left, also when nothing was there. Running it 
 impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
         let steps = Steps::new(access.stderr());
-        interruptible(&steps, async |stop| self.uninstall(access, &steps, stop).await).await
+        interruptible(&steps, async |stop| Box::pin(self.uninstall(access, &steps, stop)).await).await
     }
 
     async fn uninstall(&self, access: &Access, steps: &Steps, stop: CancellationToken) -> Result<ExitCode> {
         let connection = access.connect().await?;
         let (target, _) = target(access, &connection)?;
         steps.busy("looking what is there");
-        let survey = liqo_install::survey(&target).await?;
+        let survey = Box::pin(liqo_install::survey(&target)).await?;
         if !self.force {
             survey.refused()?;
         }

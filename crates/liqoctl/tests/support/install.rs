@@ -287,23 +287,19 @@ pub async fn until_as_before(client: &Client, before: &BTreeMap<String, String>)
 
 /// Stands for the manager where none runs: tells who the cluster is, and in clusters without controllers that its pods
 /// run. Ends with the value.
-pub struct Manager(tokio::task::JoinHandle<()>);
+pub struct Manager(#[expect(dead_code, reason = "held, not read")] tokio::task::JoinSet<()>);
 
 impl Manager {
     pub fn start(client: Client, controllers: bool) -> Self {
-        Self(tokio::task::spawn(async move {
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(async move {
             loop {
                 // Whatever fails is tried again: the API server may be away, or the kind not be there yet.
                 let _ = play(&client, controllers).await;
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
-        }))
-    }
-}
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        self.0.abort();
+        });
+        Self(tasks)
     }
 }
 
