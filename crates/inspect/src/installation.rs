@@ -87,6 +87,11 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
     })
 }
 
+/// The pod in a lease's holder: `POD_SUFFIX`, where the suffix tells apart processes in the same pod.
+pub(crate) fn pod_of(holder: &str) -> &str {
+    holder.split_once('_').map_or(holder, |(pod, _)| pod)
+}
+
 impl Installation {
     /// What is to be looked at.
     pub fn new(client: Client, namespace: impl Into<String>) -> Self {

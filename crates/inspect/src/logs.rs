@@ -11,7 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
-use crate::installation::{Installation, MANAGER, OURS, Unread};
+use crate::installation::{self, Installation, MANAGER, OURS, Unread};
 
 pub use select::Source;
 
@@ -59,7 +59,10 @@ pub enum Remark {
 }
 
 /// What is told while logs are read.
+#[derive(Debug)]
 pub enum Told {
+    /// Whose logs will be told, before the first line of each.
+    Sources(Vec<Source>),
     /// A line.
     Line(Line),
     /// Something about them.
@@ -106,6 +109,7 @@ impl Installation {
         if let Some(remark) = left_out {
             tell(&Told::Remark(remark))?;
         }
+        tell(&Told::Sources(sources.clone()))?;
         merge::tell(&self.pods_api(), request, sources, &mut tell).await
     }
 
@@ -126,8 +130,9 @@ impl Installation {
     async fn log_sources(&self, request: &LogRequest) -> Result<(Vec<Source>, Option<Remark>), LogError> {
         let (pods, lease) = tokio::join!(self.list::<Pod>(OURS), self.get::<Lease>(MANAGER));
         // Without a leader, or without the right to know it, all replicas are shown.
-        let leader = lease.ok().and_then(|lease| lease.spec?.holder_identity);
-        select::select(&pods?, leader.as_deref(), request, &self.namespace)
+        let holder = lease.ok().and_then(|lease| lease.spec?.holder_identity);
+        let leader = holder.as_deref().map(installation::pod_of);
+        select::select(&pods?, leader, request, &self.namespace)
     }
 }
 

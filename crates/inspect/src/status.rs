@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::check::{self, Report, World};
 use crate::facts::{Facts, Hello, Server};
-use crate::installation::{Installation, Unread};
+use crate::installation::{Installation, Unread, pod_of};
 use crate::peer::PeerView;
 use crate::pod::PodView;
 use crate::version::{self, Build};
@@ -187,8 +187,8 @@ fn identity(facts: &Facts, status: &Value) -> Option<ClusterIdentity> {
 
 fn leader(facts: &Facts) -> Option<Leader> {
     let spec = facts.lease.as_ref().ok()?.spec.as_ref()?;
-    let name = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
-    Some(Leader { name, renewed: spec.renew_time.as_ref().map(|time| time.0) })
+    let holder = spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())?;
+    Some(Leader { name: pod_of(holder).to_owned(), renewed: spec.renew_time.as_ref().map(|time| time.0) })
 }
 
 fn condition(condition: &Value) -> ConditionView {

@@ -17,6 +17,7 @@ use anyhow::Context as _;
 use clap::{ArgAction, Args};
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::{Client, Config};
+use liqo_api::names::{InvalidName, NamespaceName};
 use liqo_inspect::Server;
 use liqo_kit::telemetry::{self, LogFormat};
 use liqo_sandbox::{Place, Sandbox};
@@ -45,7 +46,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
     /// The namespace that liqo is installed in [default: liqo]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = parse_namespace)]
     namespace: Option<String>,
     /// Say more on standard error: -v what is done, -vv requests too, -vvv everything
     #[arg(short, long, action = ArgAction::Count)]
@@ -187,6 +188,11 @@ impl Access {
         }
         chosen.load(&self.environment.proxy).await
     }
+}
+
+/// A name that is none would end up in the middle of a URL.
+fn parse_namespace(text: &str) -> Result<String, InvalidName> {
+    text.parse::<NamespaceName>().map(String::from)
 }
 
 /// Ours and the Kubernetes client's; what lies below speaks last.

@@ -49,7 +49,9 @@ impl Arguments {
         let mut progress = Progress::new(access.stderr());
         let mut report = self.look(access).await;
         while !report.healthy && Instant::now() < deadline {
-            progress.busy(&format!("waiting: {}", first_failure(&report)));
+            let failure = first_failure(&report);
+            tracing::info!(failure, "waiting");
+            progress.busy(&format!("waiting: {failure}"));
             tokio::time::sleep_until(deadline.min(Instant::now() + INTERVAL)).await;
             report = self.look(access).await;
         }

@@ -39,6 +39,9 @@ pub const EXIT_CODES: &str = "Exit codes:
   130  interrupted
 `sandbox kubectl` and `sandbox exec` end with the code of what they ran.";
 
+/// Exit code of a command that was interrupted, as shells count.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Kubernetes clusters that lend each other capacity.
 #[derive(Debug, Parser)]
 #[command(name = "liqoctl", version, disable_help_subcommand = true, after_help = EXAMPLES)]
@@ -145,11 +148,11 @@ impl Arguments {
     fn run(self) -> anyhow::Result<ExitCode> {
         let access = |flags: access::Flags| Access::new(self.environment.clone(), self.flags.then(flags));
         match self.command {
-            Command::Status(it) => run(it.command.run(&access(it.flags)?)),
-            Command::Check(it) => run(it.command.run(&access(it.flags)?)),
-            Command::Logs(it) => run(it.command.run(&access(it.flags)?)),
-            Command::Bundle(it) => run(it.command.run(&access(it.flags)?)),
-            Command::Version(it) => run(it.command.run(&access(it.flags)?)),
+            Command::Status(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Check(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Logs(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Bundle(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Version(it) => look(it.command.run(&access(it.flags)?)),
             Command::Install(it) => run(it.command.run(&access(it.flags)?)),
             Command::Uninstall(it) => run(it.command.run(&access(it.flags)?)),
             Command::Sandbox(arguments) => run(arguments.run()),
@@ -163,6 +166,24 @@ impl Arguments {
     }
 }
 
+/// Runs a command that knows by itself what to do when it is interrupted.
 fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    // A name that is still being looked up in the background must not keep the user from the answer.
+    runtime.shutdown_background();
+    done
+}
+
+/// Runs a command that only looks: an interruption ends it at once.
+fn look(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    run(async {
+        tokio::select! {
+            done = work => done,
+            interrupted = tokio::signal::ctrl_c() => {
+                interrupted?;
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+        }
+    })
 }

@@ -8,9 +8,11 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use liqo_inspect::{Installation, Line, LogError, LogRequest, Remark, Source, Told};
+use serde::Serialize;
 
 use crate::access::Access;
 use crate::duration::parse_span;
+use crate::output::DataFormat;
 
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
@@ -35,6 +37,9 @@ pub(crate) struct Arguments {
     /// Put the time before each line
     #[arg(long)]
     timestamps: bool,
+    /// Each line as an object with pod, container, time and text
+    #[arg(short, long, value_enum)]
+    output: Option<DataFormat>,
 }
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -58,7 +63,12 @@ impl Arguments {
             tail: self.tail,
             since: self.since,
         };
-        let mut printer = Printer { out: io::stdout(), seen: BTreeSet::new(), timestamps: self.timestamps };
+        let mut printer = Printer {
+            out: io::stdout(),
+            seen: BTreeSet::new(),
+            timestamps: self.timestamps,
+            format: self.output,
+        };
         let print = |told: &Told| printer.print(told);
         let told = if self.follow {
             installation.follow_logs(&request, print).await
@@ -77,12 +87,29 @@ struct Printer<W> {
     out: W,
     seen: BTreeSet<Source>,
     timestamps: bool,
+    format: Option<DataFormat>,
+}
+
+/// A line for programs.
+#[derive(Serialize)]
+struct Record<'a> {
+    pod: &'a str,
+    container: &'a str,
+    time: &'a str,
+    text: &'a str,
 }
 
 impl<W: Write> Printer<W> {
     fn print(&mut self, told: &Told) -> io::Result<()> {
         match told {
-            Told::Line(line) => self.line(line),
+            Told::Sources(sources) => {
+                self.seen.extend(sources.iter().cloned());
+                Ok(())
+            }
+            Told::Line(line) => match self.format {
+                None => self.line(line),
+                Some(format) => self.record(line, format),
+            },
             Told::Remark(Remark::StandbyLeftOut { replicas }) => {
                 eprintln!(
                     "note: of {replicas} replicas, this is the one that leads; --all shows the others too"
@@ -96,11 +123,21 @@ impl<W: Write> Printer<W> {
         }
     }
 
+    fn record(&mut self, line: &Line, format: DataFormat) -> io::Result<()> {
+        let Line { source, time, text } = line;
+        let record = Record { pod: &source.pod, container: &source.container, time, text };
+        match format {
+            DataFormat::Json => writeln!(self.out, "{}", serde_json::to_string(&record)?)?,
+            DataFormat::Yaml => {
+                let text = serde_saphyr::to_string(&record).map_err(io::Error::other)?;
+                write!(self.out, "---\n{text}")?;
+            }
+        }
+        self.out.flush()
+    }
+
     /// The pod's name is left out as long as there is only one.
     fn line(&mut self, line: &Line) -> io::Result<()> {
-        if !self.seen.contains(&line.source) {
-            self.seen.insert(line.source.clone());
-        }
         let several_containers = self.seen.iter().filter(|source| source.pod == line.source.pod).count() > 1;
         let prefix = match (self.seen.len(), several_containers) {
             (0 | 1, _) => String::new(),

@@ -4,12 +4,14 @@
 #[path = "support/installed.rs"]
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use serde_json::{Value, json};
 use support::{Installed, Said, liqoctl};
@@ -255,11 +257,28 @@ fn without_any_kubeconfig_it_is_told_how_to_get_one() {
 }
 
 #[test]
+fn an_interruption_ends_a_command_at_once_with_its_code() {
+    let files = Files::new("interrupted");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let file = files.kubeconfig("closed", &format!("https://{closed}"), &json!({}));
+    let mut waiting = liqoctl(&["-v", "check", "--wait", "60s", "--kubeconfig", &file]);
+    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // Its first log line shows that it has come as far as listening to signals.
+    let mut first = String::new();
+    BufReader::new(waiting.stderr.take().unwrap()).read_line(&mut first).unwrap();
+    nix::sys::signal::kill(Pid::from_raw(i32::try_from(waiting.id()).unwrap()), Signal::SIGINT).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(130), "{first}");
+}
+
+#[test]
 fn flags_may_stand_before_and_after_the_command() {
     for arguments in [["-n", "x", "status"], ["status", "-n", "x"]] {
         let said = run(&mut liqoctl(&arguments));
         assert_eq!(said.code, 1, "a known flag: {said:#?}");
     }
+    let said = run(&mut liqoctl(&["status", "-n", "a/../b"]));
+    assert_eq!(said.code, 2, "{said:#?}");
+    assert_words(&said.stderr, &["\"a/../b\" is not a namespace name"]);
     let said = run(&mut liqoctl(&["sandbox", "status", "--context", "x"]));
     assert_eq!(said.code, 2, "the sandbox has no use for it: {said:#?}");
 }

@@ -28,7 +28,7 @@ fn nothing_is_installed(cluster: &Installed) {
     assert!(said.stdout.contains("✗ liqo is installed: there is no Deployment"), "{said:#?}");
     assert!(said.stdout.contains("Install it: liqoctl install"), "{said:#?}");
     let said = cluster.ends_with(1, &["status"]);
-    assert!(said.stdout.starts_with("✗ liqo is installed"), "{said:#?}");
+    assert!(said.stdout.starts_with("liqo is not installed in namespace liqo\n"), "{said:#?}");
     let version = cluster.ends_with(0, &["version"]);
     assert!(version.stdout.contains("Cluster:    not installed"), "{version:#?}");
 }
@@ -130,7 +130,7 @@ async fn each_fault_has_its_line(cluster: &Installed) {
                 container(
                     it,
                     &json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}),
-                )
+                );
             },
             "✗ pod liqo-controller-manager-7d9f8-x2k4q is ready: ImagePullBackOff: Back-off pulling image",
             "push it to a registry",
@@ -147,7 +147,7 @@ async fn each_fault_has_its_line(cluster: &Installed) {
                 it.patch(
                     "lease/liqo-controller-manager",
                     &json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}}),
-                )
+                );
             },
             "✗ one manager leads: liqo-controller-manager-7d9f8-x2k4q held the lease",
             "liqoctl logs --all",

@@ -52,7 +52,7 @@ async fn logs_are_shown_followed_and_collected() {
         "--timeout=120s",
     ]);
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {"name": "liqo-controller-manager", "namespace": "liqo"}, "spec": {"holderIdentity": "manager-a"}});
+        "metadata": {"name": "liqo-controller-manager", "namespace": "liqo"}, "spec": {"holderIdentity": "manager-a_0123456789abcdef"}});
     put(&client, &lease).await;
     the_leader_s_log_is_shown(&cluster);
     all_logs_are_merged(&cluster);

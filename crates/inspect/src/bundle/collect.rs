@@ -133,7 +133,7 @@ impl Installation {
                 Told::Remark(Remark::Unreadable { source, why }) => {
                     problems.push((format!("log of {}/{}", source.pod, source.container), why.clone()));
                 }
-                Told::Remark(Remark::StandbyLeftOut { .. }) => {}
+                Told::Sources(_) | Told::Remark(Remark::StandbyLeftOut { .. }) => {}
             }
             Ok(())
         });

@@ -8,7 +8,7 @@ use liqo_install::finding::Finding;
 use super::{World, docs, not_looked_at, pods};
 use crate::age;
 use crate::facts::Facts;
-use crate::installation::{MANAGER, Unread};
+use crate::installation::{MANAGER, Unread, pod_of};
 use crate::version;
 
 const AVAILABLE: &str = "the manager is available";
@@ -87,6 +87,7 @@ const LEADER_HINT: &str = "Look at what the managers say: liqoctl logs --all";
 fn leader(lease: &Lease, now: Timestamp) -> Finding {
     let spec = lease.spec.clone().unwrap_or_default();
     let holder = spec.holder_identity.filter(|holder| !holder.is_empty());
+    let holder = holder.as_deref().map(pod_of);
     let seconds = spec.lease_duration_seconds.unwrap_or(DEFAULT_LEASE_SECONDS);
     let failed = |why: String| Finding::failed(LEADS, why).hint(LEADER_HINT).docs(docs::LEADER);
     match (holder, spec.renew_time) {

@@ -36,12 +36,12 @@ pub(super) async fn tell(
             _ = look.tick() => {
                 // While there is no pod at all, or the API server is away, there will be one again.
                 let Ok((sources, _)) = installation.log_sources(request).await else { continue };
-                for source in sources {
-                    if known.insert(source.clone()) {
-                        let request = if first { request.clone() } else { LogRequest::default() };
-                        let reader = Reader { pods: installation.pods_api(), source, request, sender: sender.clone() };
-                        readers.spawn(reader.read());
-                    }
+                let new: Vec<Source> = sources.into_iter().filter(|source| known.insert(source.clone())).collect();
+                tell(&Told::Sources(new.clone()))?;
+                for source in new {
+                    let request = if first { request.clone() } else { LogRequest::default() };
+                    let reader = Reader { pods: installation.pods_api(), source, request, sender: sender.clone() };
+                    readers.spawn(reader.read());
                 }
                 first = false;
             }

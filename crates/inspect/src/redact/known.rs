@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use liqo_api::cluster_config::IDENTITY_SECRET_TYPE;
+use liqo_install::names::INSTALLATION_TYPE;
 
 /// Shorter values are words that turn up everywhere: `true`, `admin`, a port.
 const SHORTEST: usize = 6;
@@ -11,20 +13,21 @@ const SHORTEST: usize = 6;
 const SHORTEST_LINE: usize = 20;
 /// Of a very long value, its beginning is enough to find it.
 const LONGEST: usize = 400;
-/// Keys of the identity that everyone may know.
-const PUBLIC_KEYS: [&str; 3] = ["cluster-id", "cluster-name", "public-key"];
+/// Values of our own Secrets that everyone may know. Without this list, the word `installed` would go everywhere.
+const PUBLIC: [(&str, &[&str]); 2] = [
+    (IDENTITY_SECRET_TYPE, &["cluster-id", "cluster-name", "public-key"]),
+    (INSTALLATION_TYPE, &["objects", "revision", "state", "time", "version"]),
+];
 
 /// The values of these Secrets, plain and in base64, but not those that are no secret: names that are all over the
 /// bundle anyway.
 pub(crate) fn secret_values(secrets: &[Secret], public: &BTreeSet<String>) -> Vec<String> {
     let mut values = BTreeSet::new();
     for secret in secrets {
-        let identity = secret.type_.as_deref() == Some(liqo_api::cluster_config::IDENTITY_SECRET_TYPE);
-        for (key, value) in secret.data.iter().flatten() {
-            if !(identity && PUBLIC_KEYS.contains(&key.as_str())) {
-                add(&mut values, value);
-            }
-        }
+        let listed = PUBLIC.into_iter().find(|(kind, _)| secret.type_.as_deref() == Some(kind));
+        let fine = listed.map(|(_, keys)| keys).unwrap_or_default();
+        let data = secret.data.iter().flatten();
+        data.filter(|(key, _)| !fine.contains(&key.as_str())).for_each(|(_, value)| add(&mut values, value));
     }
     values.retain(|value| !public.contains(value));
     values.into_iter().collect()

@@ -156,6 +156,17 @@ fn the_public_part_of_an_identity_is_no_secret() {
     );
 }
 
+#[test]
+fn liqoctl_s_own_notes_are_no_secret_but_the_values_are() {
+    let mut notes = secret(&json!({"state": "aW5zdGFsbGVk", "values": "c3dvcmRmaXNo"}));
+    notes.type_ = Some("liqo.io/installation".into());
+    let values = secret_values(&[notes], &BTreeSet::new());
+    assert!(
+        values.contains(&"swordfish".to_owned()) && !values.contains(&"installed".to_owned()),
+        "{values:?}"
+    );
+}
+
 fn redacted(mut object: Value) -> Value {
     plain().object(&mut object);
     object

@@ -11,10 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::{Common, show};
-use crate::output;
-
-/// Exit code of a command that was interrupted, as shells count.
-const INTERRUPTED: u8 = 130;
+use crate::{INTERRUPTED, output};
 
 /// What to start.
 #[derive(Debug, Args)]

@@ -11,12 +11,15 @@ pub(super) fn text(status: &Status, wide: bool, style: Style) -> String {
     if status.installed {
         parts.push(summary(status, wide));
         parts.extend(pods(status, wide).map(|table| titled("PODS", &table, style)));
-        parts.extend(conditions(status).map(|table| titled("CONDITIONS", &table, style)));
+        parts.extend(conditions(status, wide).map(|table| titled("CONDITIONS", &table, style)));
         parts.extend(peers(status, wide).map(|table| titled("PEERS", &table, style)));
     }
     if !status.problems.is_empty() {
         let lines: String = status.problems.iter().map(|problem| finding(problem, style)).collect();
-        parts.push(if status.installed { titled("PROBLEMS", &lines, style) } else { lines });
+        parts.push(match status.installed {
+            true => titled("PROBLEMS", &lines, style),
+            false => format!("liqo is not installed in namespace {}\n\n{lines}", status.namespace),
+        });
     }
     parts.join("\n")
 }
@@ -105,7 +108,7 @@ fn pods(status: &Status, wide: bool) -> Option<Table> {
     (!status.pods.is_empty()).then_some(table)
 }
 
-fn conditions(status: &Status) -> Option<Table> {
+fn conditions(status: &Status, wide: bool) -> Option<Table> {
     let mut table = Table::new(["TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"]);
     for condition in &status.conditions {
         table.row([
@@ -113,7 +116,7 @@ fn conditions(status: &Status) -> Option<Table> {
             condition.status.clone(),
             condition.since.map_or_else(|| "-".into(), |time| since(status.at, time)),
             condition.reason.clone(),
-            condition.message.clone(),
+            if wide { condition.message.clone() } else { shorten(&condition.message) },
         ]);
     }
     (!status.conditions.is_empty()).then_some(table)
@@ -136,6 +139,15 @@ fn peers(status: &Status, wide: bool) -> Option<Table> {
         table.push(cells);
     }
     (!status.peers.is_empty()).then_some(table)
+}
+
+/// The beginning of a long text; the whole is among the problems, or in `-o wide`.
+fn shorten(text: &str) -> String {
+    const LENGTH: usize = 80;
+    if text.chars().count() <= LENGTH {
+        return text.to_owned();
+    }
+    format!("{}…", text.chars().take(LENGTH - 1).collect::<String>())
 }
 
 fn since(now: Timestamp, time: Timestamp) -> String {
