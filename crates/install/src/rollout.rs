@@ -5,7 +5,7 @@ mod look;
 mod wait;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use liqo_api::ClusterConfig;
 
 pub(crate) use diagnose::{Step, Trouble, step, troubles};
@@ -32,6 +32,8 @@ pub(crate) struct Workload {
     /// Its pods of the latest version.
     pub(crate) pods: Vec<Pod>,
     pub(crate) events: Vec<Event>,
+    /// Where its pods could run; looked at when one of them has no node.
+    pub(crate) nodes: Vec<Node>,
     /// The last lines of pods that do not work, by the pod's name.
     pub(crate) logs: Vec<(String, String)>,
 }

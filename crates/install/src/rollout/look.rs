@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::{ListParams, LogParams};
 use kube::{Api, Client};
@@ -16,6 +16,8 @@ use crate::trouble;
 
 /// Lines of a log that are shown.
 const LAST_WORDS: i64 = 15;
+/// Enough to tell why no node takes a pod, without reading thousands.
+const SOME_NODES: u32 = 50;
 /// On a ReplicaSet: counts the Deployment's versions.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 /// On pods of a Deployment: which of its versions they are.
@@ -47,9 +49,18 @@ pub(super) async fn workload(client: &Client, id: &Id, thoroughly: bool) -> Resu
     workload.pods = of_latest(pods, &workload.replica_sets);
     if thoroughly {
         workload.events = events(client, namespace).await?;
+        if workload.pods.iter().any(has_no_node) {
+            let params = ListParams::default().limit(SOME_NODES);
+            let nodes = Api::<Node>::all(client.clone()).list(&params).await;
+            workload.nodes = optional(nodes.map(|list| list.items))?;
+        }
         workload.logs = logs(client, namespace, &workload.pods).await;
     }
     Ok(workload)
+}
+
+fn has_no_node(pod: &Pod) -> bool {
+    pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none())
 }
 
 /// What the user may not see is left out.

@@ -1,9 +1,12 @@
 //! What is wrong with a pod.
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Node, Pod};
 
 use super::super::Workload;
 use super::Trouble;
+
+/// Nodes that are named; with more, the reader looks for himself.
+const MOST_NODES: usize = 5;
 
 /// In a word, for the line that says what is waited for.
 pub(super) fn state(pod: &Pod) -> String {
@@ -42,7 +45,7 @@ pub(super) fn trouble(pod: &Pod, workload: &Workload) -> Option<Trouble> {
     let log = workload.logs.iter().find(|(of, _)| *of == name(pod)).map(|(_, text)| text.clone());
     let trouble = evicted(pod, &what)
         .or_else(|| containers(pod).iter().find_map(|one| container(one, &what, workload, pod)))
-        .or_else(|| unschedulable(pod, &what))
+        .or_else(|| unschedulable(pod, &what, &workload.nodes))
         .or_else(|| unstarted(pod, &what, workload))
         .or_else(|| unready(pod, &what, workload))?;
     Some(Trouble { log: log.filter(|text| !text.trim().is_empty()), ..trouble })
@@ -161,14 +164,36 @@ fn crash(status: &ContainerStatus, what: &str) -> Trouble {
     trouble
 }
 
-fn unschedulable(pod: &Pod, what: &str) -> Option<Trouble> {
-    let message = unscheduled(pod)?;
-    let hint = if message.contains("disk-pressure") {
+fn unschedulable(pod: &Pod, what: &str, nodes: &[Node]) -> Option<Trouble> {
+    let message = format!("{}{}", unscheduled(pod)?, reservations(nodes));
+    let hint = if message.contains("disk-pressure") || message.contains("DiskPressure") {
         FULL_DISK
     } else {
         "add a node or make room on one; tolerations and a node selector are values: controllerManager.pod.…"
     };
     Some(Trouble::new(what, format!("no node takes it: {message}"), hint))
+}
+
+/// What the scheduler does not name: the taints and troubles of the nodes.
+fn reservations(nodes: &[Node]) -> String {
+    let told: Vec<String> = nodes.iter().filter_map(reservation).take(MOST_NODES).collect();
+    if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) }
+}
+
+fn reservation(node: &Node) -> Option<String> {
+    let spec = node.spec.iter();
+    let taints = spec.flat_map(|spec| spec.taints.iter().flatten()).map(|taint| {
+        let value = taint.value.as_deref().filter(|value| !value.is_empty());
+        let value = value.map(|value| format!("={value}")).unwrap_or_default();
+        format!("taint {}{value}:{}", taint.key, taint.effect)
+    });
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let pressed = conditions
+        .filter(|one| one.type_.ends_with("Pressure") && one.status == "True")
+        .map(|one| format!("{}: {}", one.type_, one.message.as_deref().unwrap_or("no reason given")));
+    let all: Vec<String> = taints.chain(pressed).collect();
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    (!all.is_empty()).then(|| format!("node {name} has {}", all.join(", ")))
 }
 
 /// It has a node, but its containers are not there.

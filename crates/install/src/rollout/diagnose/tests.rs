@@ -1,4 +1,4 @@
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use liqo_api::ClusterConfig;
 use serde_json::{Value, json};
 
@@ -199,4 +199,24 @@ fn an_image_that_takes_its_time_is_waited_for() {
     assert!(!trouble.lasting);
     workload.events.push(event("Pulled", "Successfully pulled image"));
     assert_eq!(troubles(&[workload], None), []);
+}
+
+#[test]
+fn taints_and_full_disks_are_named_where_the_scheduler_only_counts_them() {
+    let status = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+        "message": "0/1 nodes are available: 1 node(s) had untolerated taint(s)."}]});
+    let node: Node = serde_json::from_value(json!({"metadata": {"name": "n-1"},
+        "spec": {"taints": [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]},
+        "status": {"conditions": [{"type": "DiskPressure", "status": "True", "message": "kubelet has disk pressure"},
+            {"type": "MemoryPressure", "status": "False", "message": "enough"}]}}))
+    .unwrap();
+    let trouble = only(Workload { nodes: vec![node], ..workload(vec![pod(&status)]) });
+    says(
+        &trouble,
+        &[
+            "node n-1 has taint node.kubernetes.io/disk-pressure:NoSchedule",
+            "DiskPressure: kubelet has disk pressure",
+        ],
+    );
+    assert!(!trouble.to_string().contains("enough"), "{trouble}");
 }
