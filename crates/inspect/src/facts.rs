@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -45,7 +45,6 @@ pub(crate) struct Facts {
     pub(crate) policies: Read<Vec<NetworkPolicy>>,
     pub(crate) flow_schemas: Read<Vec<FlowSchema>>,
     pub(crate) webhooks: Read<Vec<Webhook>>,
-    pub(crate) services: Read<Vec<Service>>,
     pub(crate) peers: Read<Vec<Value>>,
 }
 
@@ -90,12 +89,11 @@ impl Installation {
             self.get(NETWORK_CONFIG_MAP),
             self.cluster_config(),
         );
-        let (peers, policies, flow_schemas, webhooks, services, elsewhere) = tokio::join!(
+        let (peers, policies, flow_schemas, webhooks, elsewhere) = tokio::join!(
             self.peers(),
             self.list(""),
             self.list_global(OURS),
             webhook::read(self),
-            self.list_global(""),
             self.elsewhere(&manager),
         );
         Facts {
@@ -120,15 +118,23 @@ impl Installation {
             policies,
             flow_schemas,
             webhooks,
-            services,
             peers,
         }
     }
 
-    /// The definitions of our kinds.
+    /// The definitions of our kinds. Names come first: a cluster may have megabytes of definitions that are not ours.
     pub(crate) async fn definitions(&self) -> Read<Vec<CustomResourceDefinition>> {
-        let all: Vec<CustomResourceDefinition> = self.list_global("").await?;
-        Ok(all.into_iter().filter(|definition| is_ours(&definition.spec.group)).collect())
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let unread = |error: &kube::Error| Unread::new("customresourcedefinitions", error);
+        let all = api.list_metadata(&ListParams::default()).await.map_err(|error| unread(&error))?;
+        let names = all.items.into_iter().filter_map(|definition| definition.metadata.name);
+        let ours = names.filter(|name| name.split_once('.').is_some_and(|(_, group)| is_ours(group)));
+        let found = futures::future::join_all(ours.map(|name| {
+            let api = api.clone();
+            async move { api.get_opt(&name).await }
+        }));
+        let found = found.await.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| unread(&error))?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Read as it is: an installation of another version may have fields that this one does not know.

@@ -67,6 +67,12 @@ const EXAMPLES: &str = "Examples:
   # Complete commands with the tab key in this shell
   source <(liqoctl completion bash)";
 
+const COMPLETION_EXAMPLES: &str = "Examples:
+  source <(liqoctl completion bash)                                   # in this shell
+  liqoctl completion bash > /etc/bash_completion.d/liqoctl            # in every new one
+  liqoctl completion zsh > \"${fpath[1]}/_liqoctl\"
+  liqoctl completion fish > ~/.config/fish/completions/liqoctl.fish";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show how liqo is in a cluster: identity, versions, pods, peers, and what is wrong
@@ -93,6 +99,7 @@ enum Command {
     /// Several real Kubernetes clusters on this machine, gone without a trace when no longer needed
     Sandbox(Box<sandbox::Arguments>),
     /// Print the script that completes liqoctl's commands in a shell
+    #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
         /// The shell
         #[arg(value_enum)]
@@ -187,3 +194,6 @@ fn look(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,6 @@ fn reading(facts: &Facts) -> Finding {
         facts.policies.as_ref().err(),
         facts.flow_schemas.as_ref().err(),
         facts.webhooks.as_ref().err(),
-        facts.services.as_ref().err(),
         facts.peers.as_ref().err(),
     ];
     let mut refused: Vec<String> = unread

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::worlds::{Cluster, healthy};
-use crate::webhook::Webhook;
+use crate::webhook::{Answer, Webhook};
 use liqo_install::finding::Outcome::{self, Failed, Ok as Good, Warning};
 
 /// The one line that is not as it should be.
@@ -468,6 +468,7 @@ fn a_webhook_without_its_service_is_told_with_the_command_that_removes_it() {
         failure_policy: "Fail".into(),
         namespace: "liqo".into(),
         service: "liqo-webhook".into(),
+        answer: Answer::NoService,
     }];
     expect(
         &left,
@@ -477,8 +478,10 @@ fn a_webhook_without_its_service_is_told_with_the_command_that_removes_it() {
     );
     left.webhooks[0].failure_policy = "Ignore".into();
     expect(&left, Warning, &["pods.liqo.io"], "kubectl delete");
-    let service = json!({"kind": "Service", "apiVersion": "v1", "metadata": {"name": "liqo-webhook", "namespace": "liqo"}});
-    assert!(left.with(service).report().problems().is_empty());
+    left.webhooks[0].answer = Answer::Nobody;
+    expect(&left, Warning, &["behind which no pod is ready"], "kubectl delete");
+    left.webhooks[0].answer = Answer::Somebody;
+    assert!(left.report().problems().is_empty());
 }
 
 #[test]
@@ -491,6 +494,7 @@ fn a_webhook_that_outlived_everything_else_is_seen_too() {
         failure_policy: "Fail".into(),
         namespace: "liqo".into(),
         service: "gone".into(),
+        answer: Answer::NoService,
     }];
     let lines: Vec<String> = left.report().problems().iter().map(ToString::to_string).collect();
     assert!(lines.iter().any(|line| line.contains("v.liqo.io")), "{lines:#?}");

@@ -3,7 +3,7 @@
 use liqo_install::finding::Finding;
 
 use super::{World, docs, not_looked_at};
-use crate::webhook::Webhook;
+use crate::webhook::{Answer, Webhook};
 
 const NAME: &str = "no webhook was left behind";
 
@@ -12,37 +12,29 @@ pub(super) fn check(world: &World<'_>) -> Vec<Finding> {
         Ok(webhooks) => webhooks,
         Err(why) => return vec![not_looked_at(NAME, why)],
     };
-    let Ok(services) = &world.facts.services else { return vec![] };
-    let answered = |webhook: &&Webhook| {
-        services.iter().any(|service| {
-            service.metadata.name.as_deref() == Some(&webhook.service)
-                && service.metadata.namespace.as_deref() == Some(&webhook.namespace)
-        })
-    };
-    let mut findings: Vec<Finding> =
-        webhooks.iter().filter(|webhook| !answered(webhook)).map(orphan).collect();
+    let mut findings: Vec<Finding> = webhooks.iter().filter_map(trouble).collect();
     if findings.is_empty() {
         findings.push(Finding::ok(NAME, ""));
     }
     findings
 }
 
-fn orphan(webhook: &Webhook) -> Finding {
-    let Webhook { kind, configuration, name, failure_policy, namespace, service } = webhook;
-    let why = format!(
-        "{kind} {configuration} calls Service {service} of namespace {namespace}, which is not there"
-    );
-    let finding = if failure_policy == "Ignore" {
-        Finding::warning(format!("webhook {name} is answered"), why)
-    } else {
-        Finding::failed(
-            format!("webhook {name} is answered"),
-            format!("{why}; what it is asked about is refused until then"),
-        )
+fn trouble(webhook: &Webhook) -> Option<Finding> {
+    let Webhook { kind, configuration, name, failure_policy, namespace, service, answer } = webhook;
+    let title = format!("webhook {name} is answered");
+    let lack = match answer {
+        Answer::Somebody => return None,
+        Answer::Unknown(why) => return Some(not_looked_at(&title, why)),
+        Answer::NoService => "which is not there",
+        Answer::Nobody => "behind which no pod is ready",
     };
-    finding
-        .hint(format!(
-            "If liqo was removed: kubectl delete {kind} {configuration}. Else run liqoctl install again"
-        ))
-        .docs(docs::WEBHOOKS)
+    let why = format!("{kind} {configuration} calls Service {service} of namespace {namespace}, {lack}");
+    let finding = if failure_policy == "Ignore" {
+        Finding::warning(title, why)
+    } else {
+        Finding::failed(title, format!("{why}; what it is asked about is refused until then"))
+    };
+    let hint =
+        format!("If liqo was removed: kubectl delete {kind} {configuration}. Else run liqoctl install again");
+    Some(finding.hint(hint).docs(docs::WEBHOOKS))
 }

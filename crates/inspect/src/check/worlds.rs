@@ -145,7 +145,6 @@ impl Cluster {
             policies: self.all("NetworkPolicy", everything),
             flow_schemas: self.all("FlowSchema", ours),
             webhooks: Ok(self.webhooks.clone()),
-            services: self.all("Service", everything),
             peers: self.all("ForeignCluster", everything),
         }
     }

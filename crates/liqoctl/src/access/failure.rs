@@ -102,6 +102,15 @@ impl AccessError {
         Self::configuration(sentence, Trouble::Configuration.advice().to_owned())
     }
 
+    /// A kubeconfig that is not there, or not for us.
+    pub(super) fn unreadable(file: &Path, error: &io::Error) -> Self {
+        let sentence = format!("cannot read the kubeconfig {}: {error}", file.display());
+        Self::configuration(
+            sentence,
+            "Check the path and who may read it, or name another with --kubeconfig".into(),
+        )
+    }
+
     pub(super) fn unknown_context(context: &str, files: &str, known: &[&str]) -> Self {
         let sentence = format!(
             "there is no context {context:?} in {files}, and no running sandbox has a cluster of that name"

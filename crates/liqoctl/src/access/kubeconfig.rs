@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::failure::{AccessError, Target};
 use super::{Environment, Flags, proxy, sandbox};
@@ -113,7 +113,11 @@ async fn load(kubeconfig: Kubeconfig, context: &str, from: &str) -> Result<Confi
 }
 
 fn read(file: &Path) -> Result<Kubeconfig, AccessError> {
-    Kubeconfig::read_from(file).map_err(|error| AccessError::unusable(&file.display().to_string(), &error))
+    Kubeconfig::read_from(file).map_err(|error| match error {
+        // The client's own words name the file once more.
+        KubeconfigError::ReadConfig(source, _) => AccessError::unreadable(file, &source),
+        error => AccessError::unusable(&file.display().to_string(), &error),
+    })
 }
 
 /// The files that may be the kubeconfig.
