@@ -172,6 +172,15 @@ fn wrong_credentials_are_told_apart(cluster: &Installed, files: &Files) {
     let check = run(&mut liqoctl(&["check", "--kubeconfig", &file]));
     assert_words(&check.stdout, &["✗ the API server answers", "#the-credentials-are-refused"]);
 
+    let secret = "a-token-that-nobody-may-see";
+    let verbose = run(&mut liqoctl(&[
+        "-vvv",
+        "status",
+        "--kubeconfig",
+        &files.write("secret", &server, &json!({"token": secret})),
+    ]));
+    assert!(verbose.stderr.len() > 500 && !verbose.stderr.contains(secret), "{}", verbose.stderr);
+
     let (certificate, key) = expired(cluster);
     let data = |text: &str| serde_json::to_value(k8s_openapi::ByteString(text.as_bytes().to_vec())).unwrap();
     let user = json!({"client-certificate-data": data(&certificate), "client-key-data": data(&key)});
