@@ -56,7 +56,11 @@ pub(crate) fn check(pem: &[u8], caller: &ClusterId) -> Result<Csr, CsrError> {
     if info.version != X509Version::V1 {
         return Err(CsrError::Malformed("its version is unknown"));
     }
-    check_key(&info.subject_pki)?;
+    let algorithm = check_key(&info.subject_pki)?;
+    // The parser forgives what others may read in another way.
+    if der != written(info.raw, algorithm, &request.signature_value.data) {
+        return Err(CsrError::Malformed("it is not written as DER demands"));
+    }
     request.verify_signature().map_err(|_| CsrError::Malformed("it is not signed by its own key"))?;
     check_subject(&info.subject, caller)?;
     // Other names, usages, a CA: all of them are asked for in attributes.
@@ -68,13 +72,37 @@ pub(crate) fn check(pem: &[u8], caller: &ClusterId) -> Result<Csr, CsrError> {
     Ok(Csr { pem: encode(der), digest: digest(der) })
 }
 
-fn check_key(key: &SubjectPublicKeyInfo<'_>) -> Result<(), CsrError> {
+/// The only way in which DER writes a request.
+fn written(info: &[u8], algorithm: &[u8], signature: &[u8]) -> Vec<u8> {
+    const SEQUENCE: u8 = 0x30;
+    const BIT_STRING: u8 = 0x03;
+    // The first byte says how many bits at the end are not used.
+    let signature = element(BIT_STRING, &[&[0], signature].concat());
+    element(SEQUENCE, &[info, algorithm, &signature].concat())
+}
+
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len().to_be_bytes();
+    let length = &length[length.iter().take_while(|byte| **byte == 0).count()..];
+    let head = match content.len() {
+        short @ 0..0x80 => vec![tag, short as u8],
+        _ => [&[tag, 0x80 | length.len() as u8], length].concat(),
+    };
+    [head, content.to_vec()].concat()
+}
+
+/// How the signatures of Ed25519 keys are named, and those of P-256 keys with SHA-256.
+const ED25519: &[u8] = &[0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70];
+const ECDSA_SHA256: &[u8] = &[0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
+
+/// How a signature of this key is named.
+fn check_key(key: &SubjectPublicKeyInfo<'_>) -> Result<&'static [u8], CsrError> {
     let algorithm = &key.algorithm;
     let curve = || algorithm.parameters.as_ref().and_then(|parameters| parameters.as_oid().ok());
-    let known = algorithm.algorithm == OID_SIG_ED25519
-        || (algorithm.algorithm == OID_KEY_TYPE_EC_PUBLIC_KEY && curve() == Some(OID_EC_P256));
-    if known {
-        Ok(())
+    if algorithm.algorithm == OID_SIG_ED25519 {
+        Ok(ED25519)
+    } else if algorithm.algorithm == OID_KEY_TYPE_EC_PUBLIC_KEY && curve() == Some(OID_EC_P256) {
+        Ok(ECDSA_SHA256)
     } else {
         Err(CsrError::Refused("its key is neither an Ed25519 nor a P-256 key".to_owned()))
     }

@@ -46,6 +46,8 @@ mod rules;
 mod serving;
 mod settings;
 mod steps;
+#[cfg(test)]
+mod testing;
 mod wire;
 
 pub use clock::Clock;

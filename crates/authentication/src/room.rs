@@ -1,5 +1,6 @@
 //! Makes it happen: watches fill the index, any process answers other clusters, and the leader writes and calls.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use liqo_identity::Identity;
 use liqo_kit::lease::Leadership;
 use liqo_kit::serve::{Certificates, ClientAuth, serve, tls_config};
 use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus, Wire};
+use liqo_kit::write::Target;
 use liqo_kit::{Shared, Sink, Supervisor, Watch};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
@@ -39,6 +41,8 @@ struct Inner {
     metrics: AuthenticationMetrics,
     watches: Mutex<Vec<WatchStatus>>,
     leading: Mutex<Option<Leadership>>,
+    /// Events that were made lately, as no watch tells of them.
+    reported: Mutex<VecDeque<Target>>,
     fingerprint: watch::Sender<Option<Fingerprint>>,
 }
 
@@ -60,6 +64,7 @@ impl Room {
             index: Shared::default(),
             watches: Mutex::default(),
             leading: Mutex::new(None),
+            reported: Mutex::default(),
             fingerprint: watch::Sender::new(None),
         }))
     }

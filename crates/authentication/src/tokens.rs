@@ -169,3 +169,9 @@ impl Book {
 fn same(one: &[u8], other: &[u8]) -> bool {
     verify_slices_are_equal(one, other).is_ok()
 }
+
+/// A token for one peer and what is kept of it.
+#[cfg(test)]
+pub(crate) fn testing_record(now: Timestamp) -> (Record, Token) {
+    Record::make(&NewToken::default(), now).unwrap()
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
-use liqo_api::foreign_cluster::{PeeringConditionStatus as Status, TenantNamespaces};
+use liqo_api::foreign_cluster::{PeeringConditionStatus as Status, PeeringConditionType, TenantNamespaces};
 use liqo_api::names::{ClusterId, Identity};
 use liqo_api::{ForeignCluster, annotations, finalizers, labels};
 use serde_json::json;
@@ -27,6 +27,9 @@ const RENEW_AFTER_PERCENT: i64 = 66;
 const RENEW_SPREAD_PERCENT: i64 = 5;
 /// However short-lived a certificate is or however wrong a clock: no new one is asked for before this.
 const RENEW_PAUSE: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long after its creation a ForeignCluster need not say that we are at it.
+const UNTOLD: SignedDuration = SignedDuration::from_secs(2);
 
 /// What is looked at.
 pub(crate) struct View<'a> {
@@ -54,6 +57,14 @@ impl Planned {
 
     /// Tells it, if it is not told yet.
     fn tell(&mut self, cluster: &ForeignCluster, told: &Told, now: Timestamp) {
+        // What is over in a moment need not be told, and costs the API server nothing then.
+        let created = cluster.creation_timestamp().map_or(now, |time| time.0);
+        let patient_until = created.saturating_add(UNTOLD).unwrap_or(created);
+        let says_nothing = cluster.peering_status(PeeringConditionType::AuthenticationStatus) == Status::None;
+        if *told == Told::authenticating().with(told) && says_nothing && now < patient_until {
+            self.wake_at(patient_until);
+            return;
+        }
         if let Some((status, reports)) = status::missing(cluster, told, now) {
             self.steps.extend(reports.into_iter().map(Step::Report));
             self.step(Step::WriteStatus { name: cluster.name_any(), status });

@@ -38,6 +38,11 @@ impl Told {
         Self::new(Status::Pending, "Authenticating", "asking the peer for an identity there")
     }
 
+    /// The same with another's tenant namespaces.
+    pub(crate) fn with(self, other: &Self) -> Self {
+        Self { tenant: other.tenant.clone(), ..self }
+    }
+
     pub(crate) fn failed(failure: &Failure) -> Self {
         Self::new(failure.status, failure.reason, failure.message.clone())
     }

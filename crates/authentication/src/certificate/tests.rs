@@ -1,1 +1,41 @@
+use liqo_kit::serve::Certificates;
 
+use super::*;
+use crate::testing::now;
+
+fn after_years(years: i64) -> Timestamp {
+    now() + SignedDuration::from_hours(years * 365 * 24)
+}
+
+#[test]
+fn a_certificate_can_be_shown_and_is_replaced_a_year_before_it_ends() {
+    let secret = make("liqo", now()).unwrap();
+    let serving = Serving::read(&secret).unwrap();
+    assert!(Certificates::from_pem(&serving.chain, &serving.key).is_ok());
+    let der = CertificateDer::from_pem_slice(&serving.chain).unwrap();
+    assert_eq!(serving.fingerprint, Fingerprint::of_certificate(&der));
+    assert!(!serving.is_due(now()));
+    assert!(!serving.is_due(after_years(8)));
+    assert!(serving.is_due(after_years(9) + SignedDuration::from_hours(1)));
+    assert!(serving.is_due(after_years(20)));
+}
+
+#[test]
+fn a_certificate_of_somebody_else_is_never_replaced() {
+    let mut secret = make("liqo", now()).unwrap();
+    secret.metadata.annotations = None;
+    assert!(!Serving::read(&secret).unwrap().is_due(after_years(20)));
+}
+
+#[test]
+fn what_is_no_certificate_is_none_and_keys_are_not_printed() {
+    let secret = make("liqo", now()).unwrap();
+    let serving = Serving::read(&secret).unwrap();
+    assert!(!format!("{serving:?}").contains("PRIVATE"));
+    let mut broken = secret.clone();
+    broken.data.as_mut().unwrap().insert("tls.crt".to_owned(), ByteString(b"hello".to_vec()));
+    assert!(Serving::read(&broken).is_none());
+    let mut keyless = secret;
+    keyless.data.as_mut().unwrap().remove("tls.key");
+    assert!(Serving::read(&keyless).is_none());
+}

@@ -9,7 +9,7 @@ use liqo_api::foreign_cluster::PeeringConditionType;
 use liqo_identity::Identity;
 use liqo_kit::lease::Leadership;
 use liqo_kit::watch::WatchStatus;
-use liqo_kit::write::{Enqueued, QueueConfig, Target, Worker, Write, WriteMetrics, Written};
+use liqo_kit::write::{Enqueued, Outcome, QueueConfig, Target, Worker, Write, WriteMetrics, Written};
 use liqo_kit::{BackoffPolicy, Key, Queue};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -28,6 +28,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// How long it waits at least before it looks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Events that are remembered.
+const REPORTED: usize = 256;
+/// The plural of events.
+const EVENTS: &str = "events";
+
 /// What a plan is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
@@ -39,12 +44,13 @@ enum Subject {
 impl Room {
     /// The queue that the leader writes through, and the worker that drains it, to be run in every process.
     pub fn queue(&self, metrics: &WriteMetrics) -> (Queue, Worker) {
-        let gate = self.clone();
+        let (gate, observer) = (self.clone(), self.clone());
         let config = QueueConfig {
             // Somebody waits for a peering.
             backoff: BackoffPolicy { min: Duration::from_millis(50), ..BackoffPolicy::default() },
             field_manager: FIELD_MANAGER.to_owned(),
             gate: Some(Arc::new(move || gate.leads())),
+            observer: Some(Arc::new(move |target, outcome| observer.note(target, outcome))),
             ..QueueConfig::default()
         };
         Queue::new("authentication", self.0.client.clone(), config, metrics)
@@ -143,9 +149,20 @@ impl Room {
         }
     }
 
+    fn note(&self, target: &Target, outcome: &Outcome) {
+        if plural(target) == EVENTS && matches!(outcome, Outcome::Written { .. }) {
+            let mut reported = self.0.reported.lock();
+            reported.push_back(target.clone());
+            if reported.len() > REPORTED {
+                reported.pop_front();
+            }
+        }
+    }
+
     /// What is missing of this object, once the watch has shown what we wrote to it last.
     fn missing(&self, subject: &Subject, target: &Target, status: bool, written: &Written) -> Option<Write> {
-        if !written.has_seen(target, self.position(target)) {
+        let reported = plural(target) == EVENTS && self.0.reported.lock().contains(target);
+        if reported || !written.has_seen(target, self.position(target)) {
             return None;
         }
         let settings = &self.0.settings;
@@ -163,10 +180,8 @@ impl Room {
 
     /// How far the watch of this object has come; events are not watched.
     fn position(&self, target: &Target) -> u64 {
-        let text = target.to_string();
-        let plural = text.rsplit('/').nth(1).unwrap_or_default();
         let in_house = target.key().namespace() == Some(self.0.settings.namespace.as_str());
-        let name = match plural {
+        let name = match plural(target).as_str() {
             "secrets" if in_house => "authentication-secrets-of-liqo".to_owned(),
             plural => format!("authentication-{plural}"),
         };
@@ -214,6 +229,11 @@ fn plan_one(index: &Index, me: Option<&Identity>, subject: &Subject, now: Timest
         },
         Subject::House => Planned { steps: plan_house(index, now), wake: None },
     }
+}
+
+/// The kind of a target, in the plural.
+fn plural(target: &Target) -> String {
+    target.to_string().rsplit('/').nth(1).unwrap_or_default().to_owned()
 }
 
 fn until(wake: Timestamp, now: Timestamp) -> Duration {

@@ -72,10 +72,14 @@ impl Attempts {
         let (size, each) = self.per_source;
         let filled_after = each.saturating_mul(size);
         self.sources.retain(|_, bucket| now.duration_since(bucket.at) < filled_after);
-        if self.sources.len() >= MAX_SOURCES
-            && let Some(oldest) = self.sources.iter().min_by_key(|(_, bucket)| bucket.at).map(|(ip, _)| *ip)
-        {
-            self.sources.remove(&oldest);
+        if self.sources.len() < MAX_SOURCES {
+            return;
+        }
+        // Many at once, so that this is seldom done.
+        let mut times: Vec<_> = self.sources.values().map(|bucket| bucket.at).collect();
+        times.sort_unstable();
+        if let Some(cut) = times.get(MAX_SOURCES / 4) {
+            self.sources.retain(|_, bucket| bucket.at > *cut);
         }
     }
 }

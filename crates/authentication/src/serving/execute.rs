@@ -240,17 +240,17 @@ impl Executor {
     /// A certificate makes its holder the user that it names. If somebody gave rights to a user of that name, the caller would
     /// get them.
     async fn check_user(&self, peer: &ClusterId, facts: &mut Facts) -> Result<(), Stop> {
-        let bindings = all(&self.cluster_wide::<RoleBinding>()).await?;
-        let foreign = bindings
-            .iter()
-            .filter(|binding| {
-                binding.name_any() != PEER_ROLE || !binding.labels().contains_key(labels::CLUSTER_ID)
-            })
-            .find(|binding| names_user(binding.subjects.as_deref(), peer));
-        let cluster_wide = all(&self.cluster_wide::<ClusterRoleBinding>()).await?;
-        let taken = cluster_wide.iter().any(|binding| names_user(binding.subjects.as_deref(), peer))
-            || foreign.is_some();
-        if taken {
+        let (bindings, cluster_wide) =
+            (self.cluster_wide::<RoleBinding>(), self.cluster_wide::<ClusterRoleBinding>());
+        let (bindings, cluster_wide) = tokio::try_join!(all(&bindings), all(&cluster_wide))?;
+        let is_ours = |binding: &&RoleBinding| {
+            binding.name_any() == PEER_ROLE && binding.labels().contains_key(labels::CLUSTER_ID)
+        };
+        let in_namespaces = bindings.iter().filter(|binding| !is_ours(binding));
+        let mut subjects = in_namespaces
+            .map(|binding| binding.subjects.as_deref())
+            .chain(cluster_wide.iter().map(|binding| binding.subjects.as_deref()));
+        if subjects.any(|subjects| names_user(subjects, peer)) {
             tracing::warn!(%peer, "a cluster with the name of a user is refused");
             let text = format!("{peer} is the name of a user of this cluster; another cluster ID is needed");
             return Err(Refusal::new(Reason::UserName, text).into());

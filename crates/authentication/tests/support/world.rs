@@ -105,8 +105,14 @@ impl<'a> House<'a> {
     pub(crate) async fn fingerprint(&self, process: &Process) -> Fingerprint {
         let mut fingerprint = process.room.fingerprint();
         let found = tokio::time::timeout(DEADLINE, fingerprint.wait_for(Option::is_some)).await;
-        let found = found.expect("the service does not answer").unwrap();
-        found.unwrap()
+        let found = found.expect("the service has no certificate").unwrap().unwrap();
+        eventually("the service answers", || async {
+            let trust = liqo_authentication::client::Trust::Fingerprint(found);
+            let answer = liqo_authentication::client::identify(&self.url(), &trust).await;
+            answer.map(|_| ()).map_err(|error| error.to_string())
+        })
+        .await;
+        found
     }
 
     pub(crate) async fn own_token(&self) -> Token {

@@ -1,1 +1,80 @@
+use super::*;
+use crate::testing::{home, milan, names, now, rome};
 
+fn refused(status: u16) -> CallError {
+    CallError::Refused { url: "https://b".to_owned(), status, words: "no".to_owned() }
+}
+
+#[test]
+fn a_refusal_says_what_to_do_and_is_liqos_state() {
+    use PeeringConditionStatus as Status;
+    let url = || "https://b".to_owned();
+    let cases = [
+        (refused(401), false, Status::EmptyDenied, "TokenMissing"),
+        (refused(403), false, Status::EmptyDenied, "TokenMissing"),
+        (refused(401), true, Status::Denied, "TokenRefused"),
+        (refused(403), true, Status::Denied, "RefusedByPeer"),
+        (refused(404), true, Status::Error, "NoAuthenticationService"),
+        (
+            CallError::Busy { url: url(), status: 500, words: String::new() },
+            true,
+            Status::Pending,
+            "PeerBusy",
+        ),
+        (
+            CallError::Unreachable { url: url(), reason: String::new() },
+            true,
+            Status::Pending,
+            "PeerUnreachable",
+        ),
+        (
+            CallError::Untrusted { url: url(), reason: String::new() },
+            true,
+            Status::Error,
+            "CertificateNotTrusted",
+        ),
+        (CallError::Nonsense { url: url(), reason: String::new() }, true, Status::Error, "NonsenseAnswer"),
+    ];
+    for (error, with_token, status, reason) in cases {
+        let failure = Failure::of(&error, with_token);
+        assert_eq!((failure.status, failure.reason), (status, reason), "{error}");
+        assert!(!failure.message.is_empty());
+    }
+    assert!(Failure::of(&refused(401), true).message.contains("liqoctl token create"));
+}
+
+#[test]
+fn what_may_be_over_soon_is_tried_soon_and_what_somebody_must_change_later() {
+    let busy = Failure::of(&CallError::Busy { url: String::new(), status: 500, words: String::new() }, true);
+    let denied = Failure::of(&refused(401), true);
+    let wait = |failure: &Failure, failures| failure.retry_at(failures, 1.0, now()).duration_since(now());
+    assert!(wait(&busy, 1) <= SignedDuration::from_millis(500));
+    assert!(wait(&busy, 5) > wait(&busy, 4));
+    assert_eq!(wait(&busy, 1000), SignedDuration::from_secs(300));
+    assert!(wait(&denied, 1) >= SignedDuration::from_mins(2));
+    assert_eq!(wait(&denied, u32::MAX), SignedDuration::from_mins(10));
+}
+
+#[test]
+fn whoever_answers_must_be_the_cluster_that_is_meant() {
+    let found =
+        PeerIdentity { identity: names(milan()), public_key: Some(milan().public_key()), fingerprint: None };
+    let expected = |id: Option<&str>, name: Option<&str>| ForeignIdentity {
+        cluster_id: id.map(str::to_owned),
+        cluster_name: name.map(str::to_owned),
+    };
+    let milan_key = KnownKey::Key(milan().public_key());
+    let check = |expected: Option<&ForeignIdentity>, known: &KnownKey, found: &PeerIdentity| {
+        check_peer(found, expected, &home().id, known).map_err(|failure| failure.reason)
+    };
+    assert_eq!(check(None, &KnownKey::None, &found), Ok(()));
+    assert_eq!(check(Some(&expected(Some("milan-id"), None)), &milan_key, &found), Ok(()));
+    assert_eq!(check(Some(&expected(Some("rome-id"), None)), &milan_key, &found), Err("IdentityMismatch"));
+    assert_eq!(check(Some(&expected(None, Some("rome"))), &milan_key, &found), Err("IdentityMismatch"));
+    assert_eq!(check(None, &KnownKey::Key(rome().public_key()), &found), Err("KeyMismatch"));
+    assert_eq!(check(None, &KnownKey::Unreadable, &found), Err("KeyMismatch"));
+    let keyless = PeerIdentity { public_key: None, ..found.clone() };
+    assert_eq!(check(None, &milan_key, &keyless), Err("KeyMismatch"));
+    let us = PeerIdentity { identity: names(home()), ..found };
+    assert_eq!(check(None, &KnownKey::None, &us), Err("OwnCluster"));
+}

@@ -1,0 +1,149 @@
+//! A peer's certificate, tried on everything that the API server has.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
+    SubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+use liqo_authentication::PEER_RULES;
+use liqo_kit::clusters::{ClientConfig, Credentials};
+use liqo_kit::{ClientSource, Clusters};
+
+use crate::world::{House, value};
+
+/// Every verb that Kubernetes knows, also where no resource has it.
+const VERBS: [&str; 14] = [
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "impersonate",
+    "bind",
+    "escalate",
+    "approve",
+    "sign",
+    "use",
+];
+
+/// A client with the certificate that `a` got from `b`.
+pub(crate) async fn peer_client(a: &House<'_>, b: &House<'_>) -> kube::Client {
+    let secret = a.identity_secret(b).await.unwrap();
+    let credentials = Credentials::certificate(
+        &value(&secret, "apiServerUrl"),
+        value(&secret, "apiServerCa").as_bytes(),
+        value(&secret, "certificate").as_bytes(),
+        value(&secret, "private-key").as_bytes(),
+    )
+    .unwrap();
+    let (cluster, _) = Clusters::new(ClientConfig::default()).set("b", credentials).unwrap();
+    cluster.client()
+}
+
+/// Group, resource (with a subresource), of all that the server has; and what it may have one day.
+async fn resources(client: &kube::Client) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    let core = client.list_core_api_resources("v1").await.unwrap();
+    found.extend(core.resources.into_iter().map(|resource| (String::new(), resource.name)));
+    for group in client.list_api_groups().await.unwrap().groups {
+        for version in group.versions {
+            let list = client.list_api_group_resources(&version.group_version).await.unwrap();
+            found.extend(list.resources.into_iter().map(|resource| (group.name.clone(), resource.name)));
+        }
+    }
+    for (group, resource) in
+        [("sharing.liqo.io", "contracts"), ("sharing.liqo.io", "contracts/status"), ("*", "*")]
+    {
+        found.insert((group.to_owned(), resource.to_owned()));
+    }
+    for (group, resource) in [("", "users"), ("", "groups"), ("certificates.k8s.io", "signers")] {
+        found.insert((group.to_owned(), resource.to_owned()));
+    }
+    found
+}
+
+/// Asks as the peer, and as a user whom nobody knows: the difference must be what a peer may do, in its namespace.
+pub(crate) async fn only_the_rights_of_a_peer(a: &House<'_>, b: &House<'_>) {
+    let peer = peer_client(a, b).await;
+    let tenant = b.tenant(a).await.unwrap().name_any();
+    let mut questions = Vec::new();
+    for (group, resource) in resources(&b.client).await {
+        for verb in VERBS {
+            for namespace in [tenant.as_str(), "default", "kube-system", "liqo", ""] {
+                let (resource, subresource) = resource.split_once('/').unwrap_or((&resource, ""));
+                questions.push(ResourceAttributes {
+                    group: Some(group.clone()),
+                    resource: Some(resource.to_owned()),
+                    subresource: Some(subresource.to_owned()),
+                    namespace: Some(namespace.to_owned()),
+                    verb: Some(verb.to_owned()),
+                    ..ResourceAttributes::default()
+                });
+            }
+        }
+    }
+    let asked = questions.len();
+    assert!(asked > 5000, "{asked}");
+    let mut answers = futures::stream::iter(questions)
+        .map(|question| async { (differs(&peer, &b.client, &question).await, question) })
+        .buffer_unordered(32);
+    let mut granted = BTreeSet::new();
+    while let Some((differs, question)) = answers.next().await {
+        if differs {
+            let text = |text: Option<String>| text.unwrap_or_default();
+            let resource = match text(question.subresource) {
+                none if none.is_empty() => text(question.resource),
+                sub => format!("{}/{sub}", text(question.resource)),
+            };
+            granted.insert((text(question.namespace), text(question.group), resource, text(question.verb)));
+        }
+    }
+    let mut expected = BTreeSet::new();
+    for rule in PEER_RULES {
+        for (group, resource) in
+            rule.groups.iter().flat_map(|group| rule.resources.iter().map(move |it| (group, it)))
+        {
+            for verb in rule.verbs {
+                let words = [&tenant, *group, resource, verb].map(ToString::to_string);
+                let [namespace, group, resource, verb] = words;
+                expected.insert((namespace, group, resource, verb));
+            }
+        }
+    }
+    assert_eq!(granted, expected);
+    println!("sweep: {asked} questions, {} rights", granted.len());
+}
+
+async fn differs(peer: &kube::Client, admin: &kube::Client, question: &ResourceAttributes) -> bool {
+    let as_peer = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(question.clone()),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    };
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(peer.clone());
+    let as_peer = reviews.create(&PostParams::default(), &as_peer).await.unwrap();
+    if !as_peer.status.is_some_and(|status| status.allowed) {
+        return false;
+    }
+    let as_nobody = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some("nobody-knows-me".to_owned()),
+            groups: Some(vec!["system:authenticated".to_owned()]),
+            resource_attributes: Some(question.clone()),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    let reviews: Api<SubjectAccessReview> = Api::all(admin.clone());
+    let as_nobody = reviews.create(&PostParams::default(), &as_nobody).await.unwrap();
+    !as_nobody.status.is_some_and(|status| status.allowed)
+}
