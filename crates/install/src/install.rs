@@ -17,7 +17,7 @@ use crate::names::MANAGER;
 use crate::notes::State;
 use crate::objects::{Id, Owner};
 use crate::prepare::Prepared;
-use crate::progress::Progress;
+use crate::progress::{Progress, with_time};
 use crate::rollout::{Wait, is_workload, wait};
 use crate::target::Target;
 use crate::trouble::patiently;
@@ -228,11 +228,4 @@ fn told(planned: &Planned) -> String {
         Action::Keep => format!("{} is as it should be", planned.id),
         Action::Remove => format!("{} removed", planned.id),
     }
-}
-
-/// Steps that took a while say how long.
-fn with_time(text: &str, started: Instant) -> String {
-    const WORTH_TELLING: Duration = Duration::from_secs(2);
-    let took = started.elapsed();
-    if took < WORTH_TELLING { text.to_owned() } else { format!("{text} ({:.1} s)", took.as_secs_f64()) }
 }

@@ -1,4 +1,18 @@
 //! Putting liqo into a cluster, and taking it out again.
+//!
+//! ```text
+//!  facts ──▶ detect ──▶ values ──▶ chart ──▶ changes ──▶ preflight ──▶ install ──▶ rollout
+//!  what the    what it   defaults,  objects   what the      findings:     apply,      wait, or say
+//!  cluster     is, and   found,               server says   stop here     prune,      which pod
+//!  says        where     given                would change  if any fails  note down   and why
+//! ```
+//!
+//! Everything left of `install` only looks: [`look`] ends with the values, [`prepare`] with the findings. [`install()`]
+//! holds a Lease while it writes, one object at a time; each write may be done twice, so whatever stops it, the next
+//! run goes on. [`survey()`] and [`uninstall()`] are the way back.
+//!
+//! What decides is pure and tested as tables ([`detect`], [`values`], the checks, the diagnosis, what is to be removed);
+//! what reads and writes is thin. liqoctl's own notes are in a Secret, see `notes.rs`.
 
 mod apply;
 mod changes;

@@ -1,5 +1,9 @@
 //! Telling the one who waits how far it is.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 /// Takes what is to be told. One line is one event; where it goes is the program's choice.
 pub trait Progress: Send + Sync {
     /// What is under way, or how far it is; may be told many times a second.
@@ -21,4 +25,13 @@ impl Progress for Silent {
     fn done(&self, _: &str) {}
     fn warn(&self, _: &str) {}
     fn detail(&self, _: &str) {}
+}
+
+/// A step that took longer than this says how long.
+const WORTH_TELLING: Duration = Duration::from_secs(2);
+
+/// What a step did, and how long it took if that was long.
+pub(crate) fn with_time(text: &str, started: Instant) -> String {
+    let took = started.elapsed();
+    if took < WORTH_TELLING { text.to_owned() } else { format!("{text} ({:.1} s)", took.as_secs_f64()) }
 }

@@ -238,7 +238,27 @@ fn report(
         let generated = found.as_ref().filter(|found| found.source == GENERATED).cloned();
         Some((label, generated.or(given).or(found)?))
     };
-    facts.into_iter().filter_map(one).collect()
+    let mut report: Vec<_> = facts.into_iter().filter_map(one).collect();
+    let mut before = Vec::new();
+    paths(stored, "", &mut before);
+    if !before.is_empty() {
+        let source = "the last installation; --reset-values forgets them";
+        report.push(("values from before", Found::new(before.join(", "), source)));
+    }
+    report
+}
+
+/// The places of all values, without the values: they may be secrets.
+fn paths(values: &Value, path: &str, found: &mut Vec<String>) {
+    match values {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, value) in map {
+                paths(value, &if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, found);
+            }
+        }
+        _ if path.is_empty() => {}
+        _ => found.push(path.to_owned()),
+    }
 }
 
 /// A text at a path of dots; `None` if there is none or it is empty.

@@ -39,6 +39,9 @@ impl Arguments {
             return self.values(&target, &chart, &request, steps).await;
         }
         let mut prepared = prepare(&target, &chart, &request, steps).await?;
+        // A kubeconfig may lead to the sandbox's API server by another address than its own.
+        let address = prepared.outlook.detected.api_server.as_ref().map(|found| found.value.clone());
+        let sandbox = sandbox.or_else(|| image::Place::find(access.sandboxes(), &address?));
         let image = image::plan(self.image_archive.as_deref(), sandbox.as_ref(), &prepared);
         prepared.findings.extend(image.finding());
         show::facts(&prepared.outlook, steps);

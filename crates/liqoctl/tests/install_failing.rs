@@ -36,17 +36,15 @@ fn a_sandbox_without_the_image_is_refused(world: &World) {
 
 /// Named as another distribution, nobody brings the image.
 fn an_image_that_is_not_there(world: &World) {
-    world
-        .fails(&["install", "kubeadm", "--timeout", "12", "--set", "image.name=registry.invalid/liqo"])
-        .tells(&[
-            "it looks like sandbox",
-            "not ready after",
-            "pod liqo-controller-manager-",
-            "the image registry.invalid/liqo:0.1.0 cannot be pulled",
-            "registry.invalid",
-            "image.name=REGISTRY/liqo",
-            "run the same command again",
-        ]);
+    world.fails(&["install", "kubeadm", "--timeout", "12", "--set", "image.name=127.0.0.1:9/liqo"]).tells(&[
+        "it looks like sandbox",
+        "not ready after",
+        "pod liqo-controller-manager-",
+        "the image 127.0.0.1:9/liqo:0.1.0 cannot be pulled",
+        "connection refused",
+        "image.name=REGISTRY/liqo",
+        "run the same command again",
+    ]);
 }
 
 fn a_crash_with_its_last_words(world: &World) {

@@ -3,7 +3,7 @@
 use super::{World, anchor, refusal};
 use crate::existing::Webhook;
 use crate::finding::Finding;
-use crate::names::{NAMESPACE, RELEASE};
+use crate::names::{MANAGER, NAMESPACE, RELEASE};
 use crate::objects::Owner;
 
 /// More names than this are counted, not listed.
@@ -86,12 +86,17 @@ fn elsewhere(world: &World<'_>, name: &str) -> Option<Finding> {
 }
 
 fn foreign(world: &World<'_>, name: &str) -> Option<Finding> {
-    let here = world.existing.managers.iter().find(|one| one.owner == Owner::Foreign);
+    let here =
+        world.existing.managers.iter().find(|one| one.owner == Owner::Foreign && !is_noted(world, MANAGER));
+    // Where we installed, a definition of ours whose labels somebody took off is still ours.
+    let installed = |name: &str| {
+        world.existing.notes.is_some() && world.planned.iter().any(|planned| planned.id.name == name)
+    };
     let kinds: Vec<String> = world
         .existing
         .definitions
         .iter()
-        .filter(|one| one.owner == Owner::Foreign)
+        .filter(|one| one.owner == Owner::Foreign && !installed(&one.name))
         .map(|one| one.name.clone())
         .collect();
     let what = match (here, kinds.as_slice()) {
@@ -111,6 +116,11 @@ fn foreign(world: &World<'_>, name: &str) -> Option<Finding> {
     Some(refusal(world, name, what).hint(delete).docs(anchor::NEIGHBOUR))
 }
 
+/// Whether the notes of the last installation list an object of this name: it is ours, whatever became of its labels.
+fn is_noted(world: &World<'_>, name: &str) -> bool {
+    world.existing.notes.as_ref().is_some_and(|notes| notes.objects.iter().any(|id| id.name == name))
+}
+
 /// Objects by the names of ours that are somebody else's.
 pub(super) fn foreign_objects(world: &World<'_>) -> Option<Finding> {
     const NAME: &str = "the names of liqo's objects are free";
@@ -119,6 +129,7 @@ pub(super) fn foreign_objects(world: &World<'_>) -> Option<Finding> {
         .planned
         .iter()
         .filter(|one| one.owner == Some(Owner::Foreign) && !definition(&one.id.kind))
+        .filter(|one| !is_noted(world, &one.id.name))
         .map(|one| one.id.to_string())
         .collect();
     let helms: Vec<String> = world

@@ -287,6 +287,21 @@ fn an_own_installation_is_an_upgrade() {
 }
 
 #[test]
+fn what_we_installed_is_ours_also_without_its_labels() {
+    let mut cluster = cluster();
+    let name = "foreignclusters.discovery.liqo.io";
+    let mut definition =
+        planned("apiextensions.k8s.io/v1", "CustomResourceDefinition", None, name, Action::Change);
+    let mut role = planned("rbac.authorization.k8s.io/v1", "ClusterRole", None, "m", Action::Change);
+    (definition.owner, role.owner) = (Some(Owner::Foreign), Some(Owner::Foreign));
+    cluster.existing.definitions =
+        vec![Definition { name: name.into(), owner: Owner::Foreign, terminating: false }];
+    cluster.existing.notes = Some(Notes { objects: vec![role.id.clone()], ..notes("0.1.0") });
+    cluster.planned = vec![definition, role];
+    assert!(cluster.findings().iter().all(|one| one.result == Outcome::Ok), "{:#?}", cluster.findings());
+}
+
+#[test]
 fn names_that_others_use_are_refused() {
     let mut cluster = cluster();
     let mut taken = planned(

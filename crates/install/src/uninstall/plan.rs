@@ -85,10 +85,15 @@ pub(super) fn strangers(everything: &[Seen], namespace: &str) -> Vec<Id> {
         .iter()
         .filter(|seen| seen.id.namespace.as_deref() == Some(namespace) && !seen.terminating)
         .filter(|seen| !seen.owned && !follows(seen) && !everywhere(&seen.id) && !automatic(&seen.id))
-        .filter(|seen| owner(Some(&seen.labels)) == Owner::Foreign)
+        .filter(|seen| owner(Some(&seen.labels)) == Owner::Foreign && !is_marked(seen))
         .filter(|seen| !is_known_by_name(&seen.id, namespace) && !is_liqo_group(seen.id.group()))
         .map(|seen| seen.id.clone())
         .collect()
+}
+
+/// Whether it bears a label of liqo's own, as what the manager makes for peers does.
+fn is_marked(seen: &Seen) -> bool {
+    seen.labels.keys().any(|key| key.split_once('/').is_some_and(|(domain, _)| is_liqo_group(domain)))
 }
 
 /// The finalizers of an object that will stay when ours are taken off.

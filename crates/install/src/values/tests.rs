@@ -170,6 +170,19 @@ fn the_report_says_where_each_value_came_from() {
 }
 
 #[test]
+fn values_from_before_are_named_and_not_shown() {
+    let mut world = world();
+    world.stored =
+        Some(json!({"image": {"name": "secret.example.com/liqo", "pullSecrets": []}, "enableHA": true}));
+    let (label, found) = world.values().report.pop().unwrap();
+    assert_eq!(label, "values from before");
+    assert_eq!(
+        found.to_string(),
+        "enableHA, image.name, image.pullSecrets (from the last installation; --reset-values forgets them)"
+    );
+}
+
+#[test]
 fn peers_see_distribution_and_region_beside_the_users_labels() {
     let mut world = world();
     world.distribution = Some(Distribution::Eks);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
+use liqo_api::names::MAX_LABEL;
 use liqo_chart::Chart;
 use liqo_install::Request;
 use liqo_install::detect::{Distribution, Found};
@@ -198,8 +199,36 @@ fn distribution() -> impl TypedValueParser<Value = Distribution> {
 
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(format!("{text:?} is no label; write it like region=europe")),
+        Some((key, value)) if is_label_key(key) && is_label_part(value, true) => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err(format!(
+            "{text:?} is no label of Kubernetes; write it like region=europe or example.com/team=a"
+        )),
+    }
+}
+
+/// `name` or `example.com/name`.
+fn is_label_key(key: &str) -> bool {
+    const LONGEST_DOMAIN: usize = 253;
+    match key.split_once('/') {
+        Some((domain, name)) => {
+            let part = |label: &str| !label.is_empty() && is_label_part(label, false) && !label.contains('_');
+            domain.len() <= LONGEST_DOMAIN && domain.split('.').all(part) && is_label_part(name, false)
+        }
+        None => is_label_part(key, false),
+    }
+}
+
+/// What Kubernetes takes as a label's name or value.
+fn is_label_part(text: &str, may_be_empty: bool) -> bool {
+    let edge = |c: char| c.is_ascii_alphanumeric();
+    let inside = |c: char| edge(c) || matches!(c, '-' | '_' | '.');
+    match (text.chars().next(), text.chars().next_back()) {
+        (Some(first), Some(last)) => {
+            text.len() <= MAX_LABEL && edge(first) && edge(last) && text.chars().all(inside)
+        }
+        _ => may_be_empty,
     }
 }
 

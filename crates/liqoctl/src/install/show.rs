@@ -140,7 +140,7 @@ pub(super) fn result(target: &Target, prepared: &Prepared, done: Done) -> Value 
         .values
         .report
         .iter()
-        .map(|(label, found)| ((*label).to_owned(), json!({"value": found.value, "source": found.source})))
+        .map(|(label, found)| (camel_case(label), json!({"value": found.value, "source": found.source})))
         .collect();
     json!({
         "done": done,
@@ -150,6 +150,20 @@ pub(super) fn result(target: &Target, prepared: &Prepared, done: Done) -> Value 
         "facts": facts,
         "findings": prepared.findings,
     })
+}
+
+/// `pod CIDR` as programs read it: `podCIDR`.
+fn camel_case(label: &str) -> String {
+    let mut words = label.split(' ');
+    let first = words.next().unwrap_or_default();
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+            .unwrap_or_default()
+    };
+    std::iter::once(first.to_owned()).chain(words.map(capital)).collect()
 }
 
 /// For people: what was done, and what comes next.

@@ -65,9 +65,12 @@ fn only_what_somebody_put_there_is_a_stranger() {
     let here = Some("liqo");
     let mine = seen("v1", "ConfigMap", here, "mine", false);
     let pod = seen("v1", "Pod", here, "bare", false);
+    let mut token = seen("v1", "Secret", here, "token-of-a-peer", false);
+    token.labels.insert("discovery.liqo.io/auth-token".into(), "x".into());
     let all = [
         mine.clone(),
         pod.clone(),
+        token,
         Seen { owned: true, ..seen("v1", "Pod", here, "of-a-set", false) },
         Seen { terminating: true, ..seen("v1", "ConfigMap", here, "going", false) },
         seen("v1", "ConfigMap", here, "kube-root-ca.crt", false),
