@@ -13,6 +13,7 @@ use liqo_api::{ForeignCluster, annotations, labels};
 use liqo_identity::key::PublicKey;
 use liqo_kit::index::Grouped;
 use liqo_kit::serve::Certificates;
+use liqo_kit::write::Target;
 use liqo_kit::{Index as Indexed, Key, Store};
 
 use crate::calling::Attempt;
@@ -57,6 +58,8 @@ pub(crate) struct Index {
     pub(crate) root_ca: Option<Vec<u8>>,
     /// What this process remembers of its calls, by the name of the ForeignCluster.
     pub(crate) attempts: BTreeMap<String, Attempt>,
+    /// Objects that could not be written, and why; until they are.
+    pub(crate) failures: BTreeMap<Target, String>,
 }
 
 impl Default for Index {
@@ -77,6 +80,7 @@ impl Default for Index {
             api_server: None,
             root_ca: None,
             attempts: BTreeMap::new(),
+            failures: BTreeMap::new(),
         }
     }
 }

@@ -134,3 +134,6 @@ impl Collector for Expiries {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,12 +31,6 @@ pub const RULES: &[Rule] = &[
         "tell how far the authentication is",
     ),
     Rule::cluster(
-        &["discovery.liqo.io"],
-        &["foreignclusters/finalizers"],
-        &["update"],
-        "remove what belongs to a peer before it goes",
-    ),
-    Rule::cluster(
         &[""],
         &["namespaces"],
         &["get", "list", "watch", "create", "patch", "delete"],

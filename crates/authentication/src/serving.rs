@@ -43,8 +43,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 512,
-            // A network of peers behind one address is served, and sixteen hostile ones are needed to fill all places.
-            connections_per_source: 32,
+            // A network of peers behind one address is served, and eight hostile ones are needed to fill all places.
+            connections_per_source: 64,
             patience: Duration::from_secs(5),
             // As long as Liqo waits for Kubernetes' signer.
             certificate: Duration::from_secs(30),

@@ -131,7 +131,7 @@ async fn restarts_write_nothing(a: &House<'_>, b: &House<'_>) {
     const MANY: isize = 1_000_000;
     for (house, peer) in [(a, "provider"), (b, "a")] {
         let fuse = Fuse::after(MANY);
-        let process = house.start_with(fuse.client(&house.cluster).await).await;
+        let process = house.start_with(fuse.client(house).await).await;
         house.fingerprint(&process).await;
         // Once it has dealt with something new, it has dealt with everything that was there.
         let marker: ForeignCluster = serde_json::from_value(serde_json::json!({

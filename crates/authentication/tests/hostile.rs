@@ -353,7 +353,7 @@ async fn equal_names(world: &World<'_>) {
     let clusters = world.b.clusters().list(&ListParams::default()).await.unwrap().items;
     let of = |id: &str| {
         let found = clusters.iter().find(|cluster| cluster.labels()["discovery.liqo.io/cluster-id"] == id);
-        found.map(|cluster| cluster.name_any()).unwrap_or_else(|| panic!("no cluster {id}"))
+        found.map(ResourceExt::name_any).unwrap_or_else(|| panic!("no cluster {id}"))
     };
     assert_eq!(of("known"), "a");
     assert!(of("namesake").starts_with("a-"), "{}", of("namesake"));

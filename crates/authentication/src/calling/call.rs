@@ -140,6 +140,12 @@ impl Caller {
 
     /// Forgets what is about ForeignClusters that do not exist any more.
     pub(crate) fn forget_the_gone(&self) {
+        let index = self.index.read();
+        let exists = |name: &String| index.clusters.store().get(&liqo_kit::Key::cluster(name)).is_some();
+        if index.attempts.keys().all(exists) {
+            return;
+        }
+        drop(index);
         let mut index = self.index.write();
         let Index { attempts, clusters, .. } = &mut *index;
         attempts.retain(|name, _| clusters.store().get(&liqo_kit::Key::cluster(name)).is_some());

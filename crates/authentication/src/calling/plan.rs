@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use liqo_api::foreign_cluster::{PeeringConditionStatus as Status, PeeringConditionType, TenantNamespaces};
 use liqo_api::names::{ClusterId, Identity};
 use liqo_api::{ForeignCluster, annotations, finalizers, labels};
+use liqo_kit::Key;
+use liqo_kit::write::Target;
 use serde_json::json;
 
 use super::failure::{Failure, check_peer};
@@ -242,32 +245,42 @@ impl Caller<'_> {
             self.planned.step(patch(self.cluster, "add label", label));
         }
         let Some(tenant) = self.view.index.tenant_of(&peer.id) else {
-            self.planned.step(Step::CreateTenant { peer: peer.clone(), annotations: BTreeMap::new() });
-            return Told::authenticating();
+            return self.create_tenant(peer);
         };
         if tenant.deleting {
             let message = "an earlier peering with this cluster is just being removed";
             return Told::new(Status::Pending, "TenantNamespaceTerminating", message);
         }
-        self.note_key(tenant);
         let held =
             self.view.index.identity_at(&peer.id).filter(|held| held.key.namespace() == Some(&tenant.name));
-        self.store(peer, tenant, held);
+        // Its key first: once the identity is stored nobody is called, and the key would stay unknown.
+        if !self.note_key(tenant) {
+            self.store(peer, tenant, held);
+        }
         self.keep(peer, held)
     }
 
-    /// What a peer that was proven to be itself told of its key is remembered.
-    fn note_key(&mut self, tenant: &Tenant) {
+    fn create_tenant(&mut self, peer: &Identity) -> Told {
+        self.planned.step(Step::CreateTenant { peer: peer.clone(), annotations: BTreeMap::new() });
+        let name = peer.tenant_namespace();
+        let target = Target::of::<Namespace>(Key::cluster(name.as_str()));
+        let Some(failure) = self.view.index.failures.get(&target) else { return Told::authenticating() };
+        let message = format!(
+            "the namespace {name} cannot be made ({failure}); if there is one of that name that is not this peer's, it must \
+             be removed, or the peer needs another name"
+        );
+        Told::new(Status::Error, "NoTenantNamespace", message)
+    }
+
+    /// What a peer that was proven to be itself told of its key is remembered. Returns whether that is still to be done.
+    fn note_key(&mut self, tenant: &Tenant) -> bool {
         let received = self.attempt().and_then(|attempt| attempt.obtained.as_ref());
-        let Some(received) = received.filter(|received| received.verified) else { return };
-        if let (KnownKey::None, Some(key)) = (&tenant.key, &received.peer.public_key) {
-            let annotations = [(annotations::PEER_PUBLIC_KEY.to_owned(), key_to_base64(key))].into();
-            self.planned.step(Step::MarkTenant {
-                name: tenant.name.clone(),
-                resource_version: tenant.resource_version.clone(),
-                annotations,
-            });
-        }
+        let Some(received) = received.filter(|received| received.verified) else { return false };
+        let (KnownKey::None, Some(key)) = (&tenant.key, &received.peer.public_key) else { return false };
+        let annotations = [(annotations::PEER_PUBLIC_KEY.to_owned(), key_to_base64(key))].into();
+        let (name, resource_version) = (tenant.name.clone(), tenant.resource_version.clone());
+        self.planned.step(Step::MarkTenant { name, resource_version, annotations });
+        true
     }
 
     /// Stores what was received, and takes away the annotation that asked for it.

@@ -13,6 +13,7 @@ use liqo_kit::write::{Enqueued, Outcome, QueueConfig, Target, Worker, Write, Wri
 use liqo_kit::{BackoffPolicy, Key, Queue};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::Room;
 use crate::calling::call::Caller;
@@ -32,6 +33,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 const REPORTED: usize = 256;
 /// The plural of events.
 const EVENTS: &str = "events";
+
+/// How many times as long as it looked the leader rests before it looks again.
+const RESTS: u32 = 4;
 
 /// What a plan is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +94,7 @@ impl Room {
         let slots = Arc::new(Semaphore::new(self.0.settings.calls));
         let mut calls = JoinSet::new();
         loop {
+            let looked = Instant::now();
             changes.borrow_and_update();
             let me = identity.borrow_and_update().clone();
             let (wake, wanted) = self.look(queue, me.as_deref());
@@ -104,6 +109,8 @@ impl Room {
             }
             caller.forget_the_gone();
             self.show();
+            // The more there is to look at, the longer until the next look: this is not all that a process does.
+            tokio::time::sleep(looked.elapsed() * RESTS).await;
             let wait = wake.map_or(LOOK_AGAIN, |wake| until(wake, clock.now())).clamp(PAUSE, LOOK_AGAIN);
             tokio::select! {
                 _ = changes.changed() => {}
@@ -150,12 +157,30 @@ impl Room {
     }
 
     fn note(&self, target: &Target, outcome: &Outcome) {
+        let failure = match outcome {
+            Outcome::Failed(failed) => Some(failed.message.clone()),
+            Outcome::Written { .. } | Outcome::Unneeded => None,
+        };
+        self.remember(target, failure.as_ref());
         if plural(target) == EVENTS && matches!(outcome, Outcome::Written { .. }) {
             let mut reported = self.0.reported.lock();
             reported.push_back(target.clone());
             if reported.len() > REPORTED {
                 reported.pop_front();
             }
+        }
+    }
+
+    /// Remembers what cannot be written, for those who want to know why nothing happens.
+    fn remember(&self, target: &Target, failure: Option<&String>) {
+        let mut index = self.0.index.write();
+        let former = match failure {
+            Some(failure) => index.failures.insert(target.clone(), failure.clone()),
+            None => index.failures.remove(target),
+        };
+        drop(index);
+        if former.as_ref() != failure {
+            self.0.index.notify();
         }
     }
 

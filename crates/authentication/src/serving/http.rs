@@ -183,7 +183,12 @@ impl Service {
         if refusal.reason.counts_as_failure() {
             self.attempts.lock().failed(source(address), Instant::now());
         }
-        tracing::info!(%address, reason = refusal.reason.as_str(), "refused a certificate");
+        let reason = refusal.reason.as_str();
+        // Those who do not stop must not fill the log.
+        match refusal.reason {
+            Reason::TooMany => tracing::debug!(%address, reason, "refused a certificate"),
+            _ => tracing::info!(%address, reason, "refused a certificate"),
+        }
         let status = StatusCode::from_u16(refusal.reason.status()).unwrap_or(StatusCode::FORBIDDEN);
         let mut response = (status, format!("{}\n", refusal.text)).into_response();
         if refusal.reason == Reason::TooMany

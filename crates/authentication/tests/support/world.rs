@@ -9,17 +9,22 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::client::{Body, ClientBuilder};
 use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::{PeeringCondition, PeeringConditionType};
 use liqo_api::{Fingerprint, ForeignCluster, ForeignClusterSpec};
 use liqo_authentication::tokens::{self, Token};
-use liqo_authentication::{Clock, Limits, Room, Settings};
+use liqo_authentication::{Clock, Limits, RULES, Room, Settings};
 use liqo_identity::{Identity, Wanted};
 use liqo_kit::Supervisor;
+use liqo_kit::clusters::{ClientConfig, client};
 use liqo_kit::lease::{Campaign, LeaseConfig};
+use liqo_kit::rbac::Scope;
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 use liqo_sandbox::{TestCluster, TestSandbox};
@@ -28,6 +33,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub(crate) const NAMESPACE: &str = "liqo";
+/// Who the rooms are for the API server.
+const ROOM: &str = "system:serviceaccount:liqo:liqo-controller-manager";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Waits until `check` returns something, and shows what it last said if it does not in time.
@@ -87,7 +94,15 @@ impl<'a> House<'a> {
 
     /// Starts the room and leads.
     pub(crate) async fn start(&self) -> Process {
-        self.start_with(self.client.clone()).await
+        let config = self.room_config().await;
+        self.start_with(client(&config, &ClientConfig::default()).unwrap()).await
+    }
+
+    /// The room may do what it asks for and nothing else.
+    async fn room_config(&self) -> kube::Config {
+        let mut config = self.cluster.config().await;
+        config.auth_info.impersonate = Some(ROOM.to_owned());
+        config
     }
 
     pub(crate) async fn start_with(&self, client: kube::Client) -> Process {
@@ -292,6 +307,7 @@ async fn install(client: &kube::Client) {
         }
     })
     .await;
+    grant(client).await;
     for definition in liqo_api::crds() {
         eventually(&definition.name_any(), || async {
             let found = definitions.get(&definition.name_any()).await.map_err(|error| error.to_string())?;
@@ -301,6 +317,58 @@ async fn install(client: &kube::Client) {
         })
         .await;
     }
+}
+
+/// Gives the rooms the rights that they ask for.
+async fn grant(client: &kube::Client) {
+    let policy = |scope: Scope| -> Vec<PolicyRule> {
+        let texts = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        let rules = RULES.iter().filter(|rule| rule.scope == scope);
+        rules
+            .map(|rule| PolicyRule {
+                api_groups: texts(rule.groups),
+                resources: texts(rule.resources),
+                resource_names: texts(rule.names).filter(|names| !names.is_empty()),
+                verbs: texts(rule.verbs).unwrap(),
+                ..PolicyRule::default()
+            })
+            .collect()
+    };
+    let named = |namespace: Option<&str>| ObjectMeta {
+        name: Some("liqo-controller-manager".to_owned()),
+        namespace: namespace.map(str::to_owned),
+        ..ObjectMeta::default()
+    };
+    let role = |kind: &str| RoleRef {
+        api_group: "rbac.authorization.k8s.io".to_owned(),
+        kind: kind.to_owned(),
+        name: "liqo-controller-manager".to_owned(),
+    };
+    let subjects = || {
+        Some(vec![Subject {
+            kind: "ServiceAccount".to_owned(),
+            name: "liqo-controller-manager".to_owned(),
+            namespace: Some(NAMESPACE.to_owned()),
+            api_group: None,
+        }])
+    };
+    let cluster_role =
+        ClusterRole { metadata: named(None), rules: Some(policy(Scope::Cluster)), ..ClusterRole::default() };
+    let cluster_binding =
+        ClusterRoleBinding { metadata: named(None), role_ref: role("ClusterRole"), subjects: subjects() };
+    let here = Some(NAMESPACE);
+    let role_here = Role { metadata: named(here), rules: Some(policy(Scope::Namespace)) };
+    let binding = RoleBinding { metadata: named(here), role_ref: role("Role"), subjects: subjects() };
+    let params = PatchParams::apply("test").force();
+    let name = "liqo-controller-manager";
+    let cluster_roles: Api<ClusterRole> = Api::all(client.clone());
+    cluster_roles.patch(name, &params, &Patch::Apply(&cluster_role)).await.unwrap();
+    let cluster_bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    cluster_bindings.patch(name, &params, &Patch::Apply(&cluster_binding)).await.unwrap();
+    let roles: Api<Role> = Api::namespaced(client.clone(), NAMESPACE);
+    roles.patch(name, &params, &Patch::Apply(&role_here)).await.unwrap();
+    let bindings: Api<RoleBinding> = Api::namespaced(client.clone(), NAMESPACE);
+    bindings.patch(name, &params, &Patch::Apply(&binding)).await.unwrap();
 }
 
 /// Waits until Kubernetes has put its authority into Liqo's namespace.
@@ -338,10 +406,10 @@ impl Fuse {
         let _ = self.blown.subscribe().wait_for(|blown| *blown).await;
     }
 
-    pub(crate) async fn client(&self, cluster: &TestCluster<'_>) -> kube::Client {
+    pub(crate) async fn client(&self, house: &House<'_>) -> kube::Client {
         let fuse = self.clone();
         let layer = tower::layer::layer_fn(move |inner| Fused { inner, fuse: fuse.clone() });
-        ClientBuilder::try_from(cluster.config().await).unwrap().with_layer(&layer).build()
+        ClientBuilder::try_from(house.room_config().await).unwrap().with_layer(&layer).build()
     }
 }
 

@@ -190,6 +190,8 @@ fn wherever_it_is_cut_off_the_next_process_completes_it() {
         world.index.attempts.clear();
         world.settle();
         assert_eq!(world.told(), "Established Authenticated", "after {cut} steps");
+        let key = &world.index.tenant_of(&milan().id).unwrap().key;
+        assert_eq!(*key, KnownKey::Key(milan().public_key()), "after {cut} steps");
         assert_eq!(world.words(), Vec::<String>::new(), "after {cut} steps");
     }
 }
@@ -395,6 +397,17 @@ fn while_the_old_namespace_goes_one_waits() {
     liqo_kit::Index::<Tenant>::delete(&mut world.index, &Key::cluster("liqo-tenant-milan-id"));
     world.settle();
     assert_eq!(world.told(), "Established Authenticated");
+}
+
+#[test]
+fn a_namespace_that_cannot_be_made_is_told() {
+    let mut world = World::new(merged(&spec(), &json!({ "clusterIdentity": whole() })));
+    let step = world.planned().steps.remove(0);
+    world.make(&step);
+    let target = Target::of::<Namespace>(Key::cluster(names(milan()).tenant_namespace().as_str()));
+    world.index.failures.insert(target, "it is somebody else's (409)".to_owned());
+    let words = world.words();
+    assert!(words.contains(&"status Error NoTenantNamespace".to_owned()), "{words:?}");
 }
 
 #[test]
