@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use liqo_install::{Progress, Removal, Survey};
+use liqo_install::{InstallError, Progress, Removal, Survey};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
@@ -64,7 +64,7 @@ impl Arguments {
             ));
             return Ok(ExitCode::SUCCESS);
         }
-        if !self.agreed(&survey, steps)? {
+        if !self.agreed(&survey, steps, &stop).await? {
             eprintln!("nothing was changed");
             return Ok(ExitCode::FAILURE);
         }
@@ -81,7 +81,7 @@ impl Arguments {
     }
 
     /// Whether to go on, asked where something is in use.
-    fn agreed(&self, survey: &Survey, steps: &Steps) -> Result<bool> {
+    async fn agreed(&self, survey: &Survey, steps: &Steps, stop: &CancellationToken) -> Result<bool> {
         let in_use = survey.in_use();
         if in_use.is_empty() {
             return Ok(true);
@@ -96,8 +96,19 @@ impl Arguments {
         }
         eprint!("Go on and end it? [y/N] ");
         std::io::stderr().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
+        let answer = stop.run_until_cancelled(answer()).await.ok_or(InstallError::Interrupted)?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
+}
+
+/// A line that the user types; empty when there is none.
+async fn answer() -> String {
+    let (sender, answer) = tokio::sync::oneshot::channel();
+    // A thread of its own, which nobody waits for: a read from a terminal cannot be called off, and Ctrl-C must end us.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let _ = std::io::stdin().lock().read_line(&mut line);
+        let _ = sender.send(line);
+    });
+    answer.await.unwrap_or_default()
 }
