@@ -272,9 +272,9 @@ impl Prepared {
         containers[0]["image"].as_str().map(str::to_owned)
     }
 
-    /// Whether an installation is there, be it complete or not.
+    /// Whether an installation was there that had become ready once.
     pub fn is_upgrade(&self) -> bool {
-        self.outlook.existing.notes.is_some()
+        self.outlook.existing.notes.as_ref().is_some_and(|notes| notes.state == State::Installed)
     }
 
     /// What must be put right before anything is changed.

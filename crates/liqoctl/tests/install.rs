@@ -241,7 +241,9 @@ async fn without_controllers_it_says_so_and_goes_on_later(world: &World) {
         .fails(&["install", "--timeout", "2"])
         .tells(&["controller manager has not looked at it", "run the same command again"]);
     let _manager = Manager::start(world.client().await, false);
-    world.ok(&["install", "--timeout", "60"]).tells(&["the manager is ready", "is up to date and ready"]);
+    world
+        .ok(&["install", "--timeout", "60"])
+        .tells(&["the manager is ready", "is installed in namespace liqo and ready"]);
     let secret =
         world.kubectl(&["get", "secret", "-n", "liqo", "liqo-installation", "-o", "jsonpath={.type}"]);
     assert_eq!(secret, "liqo.io/installation");

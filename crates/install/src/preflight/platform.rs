@@ -1,6 +1,7 @@
 //! The cluster itself: its version, what it is, the user's rights, its nodes.
 
 use super::{World, anchor};
+use crate::facts::Unread;
 use crate::finding::Finding;
 use crate::permissions::{Right, snippet};
 
@@ -75,8 +76,7 @@ fn make_namespace(world: &World<'_>, missing: &[Right]) -> String {
 
 pub(super) fn useful_rights(world: &World<'_>) -> Option<Finding> {
     let missing: Vec<String> = world.rights.useful.iter().map(ToString::to_string).collect();
-    let unread = world.facts.unread.iter().chain(&world.existing.unread);
-    let unread: Vec<String> = unread.map(|one| format!("{} ({})", one.what, one.why)).collect();
+    let unread: Vec<String> = world.facts.unread.iter().chain(&world.existing.unread).map(unread).collect();
     if missing.is_empty() && unread.is_empty() {
         return None;
     }
@@ -85,13 +85,19 @@ pub(super) fn useful_rights(world: &World<'_>) -> Option<Finding> {
         why.push(format!("you may not {}", missing.join(", ")));
     }
     if !unread.is_empty() {
-        why.push(format!("could not be read: {}", unread.join("; ")));
+        why.push(format!("could not be read: {}", unread.join(", ")));
     }
     Some(
         Finding::warning("everything could be looked at", why.join(". "))
             .hint("what is not seen cannot be checked, and a failed installation can be explained less well")
             .docs(anchor::RIGHTS),
     )
+}
+
+/// What could not be read; that it is forbidden needs no more words.
+fn unread(one: &Unread) -> String {
+    let why = if one.why.contains("is forbidden") { "forbidden" } else { one.why.as_str() };
+    format!("{} ({why})", one.what)
 }
 
 pub(super) fn nodes(world: &World<'_>) -> Finding {

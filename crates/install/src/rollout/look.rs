@@ -41,7 +41,8 @@ pub(super) async fn workload(client: &Client, id: &Id, thoroughly: bool) -> Resu
         return Ok(workload);
     }
     let params = ListParams::default().labels(&selector_text(&selector));
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace).list(&params).await?.items;
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace).list(&params).await;
+    let pods = optional(pods.map(|list| list.items))?;
     if id.kind == "Deployment" {
         let sets = Api::<ReplicaSet>::namespaced(client.clone(), namespace).list(&params).await;
         workload.replica_sets = latest(optional(sets.map(|list| list.items))?);
