@@ -57,11 +57,11 @@ fn checks_pass_before_anything_is_there(world: &World) {
 fn a_failed_installation_says_why_and_is_put_right_by_the_next(world: &World) {
     // Like a node whose disk is full. (That taint itself is taken off again at once by Kubernetes.)
     let node = format!("{CLUSTER}-1");
-    world.kubectl(&["taint", "node", &node, "example.com/disk-full=yes:NoExecute"]);
+    world.kubectl(&["taint", "node", &node, "example.com/disk-full=yes:NoSchedule"]);
     world.fails(&install(&["--timeout", "8"])).tells(&[
         "pod liqo-controller-manager-",
         "no node takes it",
-        "node alpha-1 has taint example.com/disk-full=yes:NoExecute",
+        "node alpha-1 has taint example.com/disk-full=yes:NoSchedule",
         "run the same command again",
     ]);
     world.kubectl(&["taint", "node", &node, "example.com/disk-full-"]);
@@ -215,6 +215,8 @@ fn two_replicas_share_the_work(world: &World) {
             "jsonpath={.spec.holderIdentity}",
         ])
     };
+    // The old leader may just have given it back.
+    until("somebody leads", || if leader().is_empty() { Err("nobody leads".to_owned()) } else { Ok(()) });
     let first = leader();
     let pod = first.split('_').next().unwrap().to_owned();
     world.kubectl(&["-n", "liqo", "delete", "pod", &pod, "--grace-period=0", "--force"]);
