@@ -9,6 +9,9 @@ use anyhow::Context;
 
 use super::cell;
 
+/// The crates whose metrics the manager serves.
+const SERVED: [&str; 3] = ["identity", "kit", "liqo"];
+
 /// What the kit's own collector tells of every process; it is not registered one by one.
 const PROCESS: &str = "\
 | `process_resident_memory_bytes` | gauge | Memory in RAM |
@@ -21,9 +24,12 @@ const PROCESS: &str = "\
 
 pub(super) fn page(root: &Path) -> anyhow::Result<String> {
     let mut found = Vec::new();
-    for file in sources(&root.join("crates"))? {
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        found.extend(metrics(&text));
+    for room in SERVED {
+        for file in sources(&root.join("crates").join(room).join("src"))? {
+            let text =
+                fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            found.extend(metrics(&text));
+        }
     }
     anyhow::ensure!(!found.is_empty(), "no crate registers a metric");
     found.sort_by(|a, b| a.name.cmp(&b.name));
