@@ -89,6 +89,17 @@ fn date(now: Timestamp, offset: SignedDuration) -> Result<OffsetDateTime, Certif
     OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| CertificateError::Time)
 }
 
+/// The fingerprint of the certificate that the service of a cluster shows, as its Secret says; nothing if there is none
+/// yet.
+pub async fn own_fingerprint(
+    client: &kube::Client,
+    namespace: &str,
+) -> Result<Option<Fingerprint>, kube::Error> {
+    let secrets: kube::Api<Secret> = kube::Api::namespaced(client.clone(), namespace);
+    let secret = secrets.get_opt(SERVING_CERTIFICATE_SECRET).await?;
+    Ok(secret.as_ref().and_then(Serving::read).map(|serving| serving.fingerprint))
+}
+
 /// The certificate that the Secret holds.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Serving {

@@ -16,7 +16,7 @@
 //!
 //! - [`tokens`]: by what a cluster comes in the first time, for `liqoctl` too;
 //! - [`client`]: asking another cluster who it is, for `liqoctl` and discovery too;
-//! - [`auth_url`]: where others reach our service;
+//! - [`auth_url`] and [`own_fingerprint`]: where others reach our service, and how they recognise it;
 //! - [`PEER_RULES`]: what a peer may do here, and nothing else.
 //!
 //! # What is promised
@@ -50,6 +50,7 @@ mod steps;
 mod testing;
 mod wire;
 
+pub use certificate::own_fingerprint;
 pub use clock::Clock;
 pub use metrics::AuthenticationMetrics;
 pub use objects::PEER_RULES;

@@ -11,11 +11,11 @@
 //! server itself: those are written only onto the version of the object that was judged.
 
 pub(crate) mod address;
-pub(crate) mod attempts;
 pub(crate) mod execute;
 pub(crate) mod http;
 pub(crate) mod judge;
 pub(crate) mod plan;
+pub(crate) mod rates;
 pub(crate) mod upkeep;
 
 use std::time::Duration;
@@ -33,6 +33,11 @@ pub struct Limits {
     pub certificate: Duration,
     /// Certificates that are being made at once; further callers wait.
     pub certificates: usize,
+    /// Certificates that one peer gets at once, and the time after which it gets one more.
+    pub certificates_per_peer: (u32, Duration),
+    /// New peers that come in by the cluster's own token at once, and the time after which one more does: whoever has that
+    /// token could else fill the cluster with namespaces. Peer tokens are for one each.
+    pub newcomers: (u32, Duration),
     /// Failed attempts from one address before it must wait, and the time after which one more is allowed.
     pub failures_per_source: (u32, Duration),
     /// The same for all addresses together. Only those that failed before have to wait then.
@@ -49,6 +54,8 @@ impl Default for Limits {
             // As long as Liqo waits for Kubernetes' signer.
             certificate: Duration::from_secs(30),
             certificates: 32,
+            certificates_per_peer: (30, Duration::from_secs(20)),
+            newcomers: (100, Duration::from_secs(10)),
             failures_per_source: (20, Duration::from_secs(3)),
             failures: (500, Duration::from_millis(100)),
         }

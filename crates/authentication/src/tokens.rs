@@ -82,6 +82,12 @@ impl Token {
         self.0.split_once('.').map(|(id, _)| id)
     }
 
+    /// The ID in front of it, if it looks like a peer token of ours.
+    pub(crate) fn peer_token_id(&self) -> Option<&str> {
+        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        self.id().filter(|id| id.len() == 2 * ID_BYTES && id.bytes().all(is_hex))
+    }
+
     /// A short text that is equal for equal tokens and tells nothing else.
     pub(crate) fn digest(&self) -> String {
         hex(&self.hash(b"liqo.io/token-digest/v1"))

@@ -47,6 +47,7 @@ async fn a_cluster_gets_an_identity_at_another_and_no_more_rights_than_a_peer_ha
     the_called_has_what_it_should(&a, &b).await;
     events_tell_each_step(&a, &b).await;
     sweep::only_the_rights_of_a_peer(&a, &b).await;
+    the_room_has_no_other_rights_than_it_asks_for(&b).await;
     at_a.kill();
     at_b.kill();
     restarts_write_nothing(&a, &b).await;
@@ -124,6 +125,13 @@ async fn events_tell_each_step(a: &House<'_>, b: &House<'_>) {
         })
         .await;
     }
+}
+
+/// All these tests run with the rights that the room asks for; this one proves that those are the only ones.
+async fn the_room_has_no_other_rights_than_it_asks_for(b: &House<'_>) {
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::all(b.room_client().await);
+    let refused = pods.list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 403), "{refused}");
 }
 
 /// A restart of both sides, when nothing changed, writes nothing.

@@ -22,6 +22,9 @@ const SOON: BackoffPolicy =
 const LATER: BackoffPolicy =
     BackoffPolicy { min: Duration::from_secs(300), max: Duration::from_secs(600), factor: 2.0 };
 
+/// However final a failure looks, it is tried so many times soon.
+const QUICK_TRIES: u32 = 3;
+
 /// Why we have no identity at a peer, or no newer one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -90,7 +93,8 @@ impl Failure {
 
     /// When to call again after so many failures in a row. `random` in `0.0..1.0` spreads the calls of many clusters.
     pub(crate) fn retry_at(&self, failures: u32, random: f64, now: Timestamp) -> Timestamp {
-        let policy = if self.soon { SOON } else { LATER };
+        // A token that was just made may not be known everywhere yet.
+        let policy = if self.soon || failures <= QUICK_TRIES { SOON } else { LATER };
         let wait = policy.delay(failures.saturating_sub(1), random);
         let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(10));
         now.saturating_add(wait).unwrap_or(now)

@@ -1,3 +1,4 @@
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use liqo_kit::Index as _;
 use serde_json::json;
 

@@ -8,31 +8,31 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Role, RoleBinding, Subject};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{ListParams, Patch};
 use kube::{Api, ResourceExt};
 use liqo_api::credentials::REMOTE_CERTIFICATE_SECRET;
 use liqo_api::names::ClusterId;
 use liqo_api::{ForeignCluster, annotations, labels};
 use liqo_kit::{Key, Shared};
-use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::address::{CONTROL_PLANE, api_server_from, api_server_of};
 use super::judge::{Grant, Reason, Refusal};
 use super::plan::{Facts, Known, Next, namespace_taken, next};
 use crate::index::{Index, PeerBinding, PeerRole, Signing, Tenant, cluster_id};
-use crate::objects::{self, CSR_DIGEST, EVENT_NAMESPACE, FIELD_MANAGER, PEER_ROLE, Report};
+use crate::objects::{self, CSR_DIGEST, EVENT_NAMESPACE, PEER_ROLE, Report};
 use crate::tokens::{AdmittedBy, Record, denied_name, secret_name, text_of};
 use crate::wire::{Answer, key_to_base64, to_base64};
 use crate::{Clock, Settings};
 
-/// How long one request to our API server may take.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+mod requests;
+
+use requests::{all, applying, deleting, patching, posting, put, within};
+
+/// How long everything but the signing may take.
+pub(super) const AROUND: Duration = Duration::from_secs(10);
 /// More rounds than there are steps, for those that another writer disturbs.
 const MAX_ROUNDS: usize = 48;
-/// Objects that are read at once when looking for a user.
-const PAGE: u32 = 500;
 
 /// What is needed to do it.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub(crate) struct Executor {
 
 /// Why a step did not work. Callers learn no more than that; people find it in the log.
 #[derive(Debug)]
-pub(crate) struct Trouble(String);
+pub(crate) struct Trouble(pub(super) String);
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,13 +79,10 @@ pub(crate) struct Done {
 impl Executor {
     /// Does all that is missing and returns the answer.
     pub(crate) async fn execute(&self, grant: &Grant) -> Result<Done, Refusal> {
-        let deadline = Instant::now() + self.settings.limits.certificate;
-        let done = match tokio::time::timeout_at(deadline, self.run(grant)).await {
+        let patience = self.settings.limits.certificate + AROUND;
+        let done = match tokio::time::timeout(patience, self.run(grant)).await {
             Ok(done) => done,
-            Err(_) => {
-                let seconds = self.settings.limits.certificate.as_secs();
-                Err(Trouble(format!("it took longer than {seconds} s")).into())
-            }
+            Err(_) => Err(Trouble(format!("it took longer than {} s", patience.as_secs())).into()),
         };
         done.map_err(|stop| match stop {
             Stop::Refused(refusal) => refusal,
@@ -225,7 +222,7 @@ impl Executor {
             }
             Next::CreateSigning => self.create_signing(grant, facts).await?,
             Next::Approve => self.approve(grant, facts).await?,
-            Next::AwaitCertificate => facts.signing = Some(self.await_certificate(grant).await),
+            Next::AwaitCertificate => facts.signing = Some(self.await_certificate(grant).await?),
             Next::KeepCertificate(certificate) => {
                 let secret = objects::remote_certificate(&grant.peer, &namespace, &grant.csr, &certificate);
                 let secrets = self.namespaced::<Secret>(&namespace);
@@ -271,6 +268,17 @@ impl Executor {
         };
         facts.token = secret.as_ref().and_then(Record::read);
         Ok(())
+    }
+
+    /// What is kept of a token, if there is one.
+    pub(crate) async fn read_token(&self, id: &str) -> Option<Record> {
+        let secrets = self.namespaced::<Secret>(self.settings.namespace.as_str());
+        let found = within(secrets.get_opt(&secret_name(id))).await;
+        found
+            .inspect_err(|trouble| tracing::warn!(%trouble, "cannot read a token"))
+            .ok()?
+            .as_ref()
+            .and_then(Record::read)
     }
 
     fn clock(&self) -> &Clock {
@@ -365,8 +373,19 @@ impl Executor {
         Ok(())
     }
 
-    /// Waits for the watch to show the certificate; the caller's deadline ends the wait.
-    async fn await_certificate(&self, grant: &Grant) -> Signing {
+    /// Waits for the watch to show the certificate.
+    async fn await_certificate(&self, grant: &Grant) -> Result<Signing, Trouble> {
+        let patience = self.settings.limits.certificate;
+        tokio::time::timeout(patience, self.signed(grant)).await.map_err(|_| {
+            Trouble(format!(
+                "Kubernetes did not sign within {} s; the controller manager of its control plane must run the signer {}",
+                patience.as_secs(),
+                objects::SIGNER
+            ))
+        })
+    }
+
+    async fn signed(&self, grant: &Grant) -> Signing {
         let key = Key::cluster(&objects::csr_name(&grant.peer, &grant.csr));
         let mut changes = self.index.subscribe();
         loop {
@@ -412,57 +431,4 @@ fn known(cluster: &ForeignCluster) -> Known {
 
 fn names_user(subjects: Option<&[Subject]>, peer: &ClusterId) -> bool {
     subjects.unwrap_or_default().iter().any(|subject| subject.kind == "User" && subject.name == peer.as_str())
-}
-
-async fn within<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Trouble> {
-    match tokio::time::timeout(WRITE_TIMEOUT, request).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(Trouble(error.to_string())),
-        Err(_) => Err(Trouble(format!("no answer from the API server within {} s", WRITE_TIMEOUT.as_secs()))),
-    }
-}
-
-/// `None` when the object is not as it was thought to be: there already, gone, or changed. Then it is read again.
-async fn put<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<Option<T>, Trouble> {
-    within(async {
-        match request.await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(None),
-            Err(error) => Err(error),
-        }
-    })
-    .await
-}
-
-async fn all<K>(api: &Api<K>) -> Result<Vec<K>, Trouble>
-where
-    K: Clone + DeserializeOwned + fmt::Debug,
-{
-    let mut params = ListParams::default().limit(PAGE);
-    let mut found = Vec::new();
-    loop {
-        let page = within(api.list(&params)).await?;
-        found.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(found),
-        }
-    }
-}
-
-fn posting() -> PostParams {
-    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
-}
-
-fn patching() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
-}
-
-fn applying() -> PatchParams {
-    PatchParams::apply(FIELD_MANAGER).force()
-}
-
-fn deleting(uid: &str) -> DeleteParams {
-    let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
-    DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() }
 }

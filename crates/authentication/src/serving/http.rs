@@ -1,5 +1,6 @@
 //! The service on the wire.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use jiff::SignedDuration;
 use kube::ResourceExt;
+use liqo_api::names::ClusterId;
 use liqo_identity::Identity;
 use liqo_kit::Shared;
 use liqo_kit::serve::{Peer, ServeConfig, source};
@@ -21,20 +23,19 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-use super::attempts::Attempts;
-use super::execute::{Done, Executor};
+use super::execute::{AROUND, Done, Executor};
 use super::judge::{Grant, Reason, Refusal, judge};
 use super::plan::Known;
+use super::rates::Rates;
 use crate::Limits;
 use crate::index::{Claim, Index, NO_KEY};
 use crate::metrics::AuthenticationMetrics;
 use crate::objects::Report;
+use crate::tokens::{AdmittedBy, Token};
 use crate::wire::{CERTIFICATE_PATH, IDS_PATH, Ids, MAX_BODY, Request, key_to_base64, parse};
 
 /// How long a caller that may be served soon waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
-/// How long a connection may last: as long as all that may happen on it.
-const MARGIN: Duration = Duration::from_secs(10);
 /// Room for what comes beside the body.
 const BODY_MARGIN: usize = 1 << 10;
 /// The same claim is noted once in this time.
@@ -47,7 +48,11 @@ pub(crate) struct Service {
     pub(crate) watches: Vec<WatchStatus>,
     pub(crate) executor: Executor,
     pub(crate) metrics: AuthenticationMetrics,
-    attempts: Mutex<Attempts>,
+    attempts: Mutex<Rates<IpAddr>>,
+    /// Certificates of each peer.
+    issued: Mutex<Rates<ClusterId>>,
+    /// Peers that came by the token for all.
+    newcomers: Mutex<Rates<()>>,
     turns: Semaphore,
 }
 
@@ -59,12 +64,17 @@ impl Service {
         metrics: AuthenticationMetrics,
     ) -> Self {
         let limits = &executor.settings.limits;
-        let attempts = Attempts::new(limits.failures_per_source, limits.failures, Instant::now());
+        let now = Instant::now();
+        let attempts = Rates::new(limits.failures_per_source, Some(limits.failures), now);
+        let issued = Rates::new(limits.certificates_per_peer, None, now);
+        let newcomers = Rates::new(limits.newcomers, None, now);
         Self {
             identity,
             index: executor.index.clone(),
             watches,
             attempts: Mutex::new(attempts),
+            issued: Mutex::new(issued),
+            newcomers: Mutex::new(newcomers),
             turns: Semaphore::new(limits.certificates),
             metrics,
             executor,
@@ -94,7 +104,7 @@ pub(crate) fn serve_config(limits: &Limits) -> ServeConfig {
         max_per_source: limits.connections_per_source,
         handshake_timeout: limits.patience,
         header_timeout: limits.patience,
-        lifetime: Some(limits.patience * 3 + TURN + limits.certificate + MARGIN),
+        lifetime: Some(limits.patience * 3 + TURN + limits.certificate + AROUND),
         // The handler says in its own words what is too long.
         max_body: MAX_BODY + BODY_MARGIN,
         drain: Duration::from_secs(5),
@@ -146,17 +156,28 @@ impl Service {
         let body = read(body, self.executor.settings.limits.patience).await?;
         let request = parse(&body).map_err(|text| Refusal::new(Reason::Malformed, text))?;
         let now = self.executor.settings.clock.now();
-        let judged = judge(&self.index.read(), &me.id, &request, now);
+        let mut judged = judge(&self.index.read(), &me.id, &request, now);
         self.must_wait(peer, &judged)?;
+        if judged.as_ref().is_err_and(|refusal| refusal.reason == Reason::Unauthorized)
+            && self.learns_of(&request.token).await
+        {
+            judged = judge(&self.index.read(), &me.id, &request, now);
+        }
         let grant = match judged {
             Ok(grant) => grant,
             Err(refusal) => {
-                if refusal.reason == Reason::ClaimedTwice {
-                    self.report_claim(&request, peer).await;
+                match refusal.reason {
+                    Reason::ClaimedTwice => self.report_claim(&request, peer).await,
+                    Reason::OwnIdentity => {
+                        self.metrics.claim_refused();
+                        tracing::warn!(address = %peer.address, "a cluster says that it is this one; refused");
+                    }
+                    _ => {}
                 }
                 return Err(refusal);
             }
         };
+        self.must_not_hurry(&grant)?;
         let turn = tokio::time::timeout(TURN, self.turns.acquire()).await;
         let Ok(Ok(_turn)) = turn else {
             return Err(Refusal::new(Reason::Failed, "too many clusters come at the same time; try again"));
@@ -166,9 +187,21 @@ impl Service {
         Ok(done)
     }
 
+    /// Whether there is such a token though no watch has told of it yet: it may have been made a moment ago.
+    async fn learns_of(&self, token: &Token) -> bool {
+        let Some(id) = token.peer_token_id() else { return false };
+        if self.index.read().book.peers.contains_key(id) {
+            return false;
+        }
+        let Some(record) = self.executor.read_token(id).await else { return false };
+        // What the watch told meanwhile is newer.
+        self.index.write().book.peers.entry(id.to_owned()).or_insert(record);
+        true
+    }
+
     /// Who failed too often waits; unless it is a peer that is known by its key, which must not suffer from its neighbours.
     fn must_wait(&self, peer: &Peer, judged: &Result<Grant, Refusal>) -> Result<(), Refusal> {
-        let wait = self.attempts.lock().wait(source(peer.address), Instant::now());
+        let wait = self.attempts.lock().wait(&source(peer.address), Instant::now());
         match wait {
             Some(wait) if !judged.as_ref().is_ok_and(|grant| grant.known) => {
                 let seconds = wait.as_secs() + 1;
@@ -178,10 +211,30 @@ impl Service {
         }
     }
 
+    /// Even who may come and is in must not fill the cluster with namespaces and certificates.
+    fn must_not_hurry(&self, grant: &Grant) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let too_many = |what: &str, wait: Duration| {
+            Refusal::new(Reason::TooMany, format!("{what}; wait {} s", wait.as_secs() + 1))
+        };
+        if let Some(wait) = self.issued.lock().take(&grant.peer.id, now) {
+            return Err(too_many("this cluster got too many certificates", wait));
+        }
+        let tenant =
+            self.index.read().tenant_of(&grant.peer.id).and_then(|tenant| tenant.admitted_by.clone());
+        if grant.by == AdmittedBy::Own
+            && tenant.is_none()
+            && let Some(wait) = self.newcomers.lock().take(&(), now)
+        {
+            return Err(too_many("too many new clusters came", wait));
+        }
+        Ok(())
+    }
+
     fn refuse(&self, peer: &Peer, refusal: &Refusal) -> Response {
         let address = peer.address;
         if refusal.reason.counts_as_failure() {
-            self.attempts.lock().failed(source(address), Instant::now());
+            self.attempts.lock().count(source(address), Instant::now());
         }
         let reason = refusal.reason.as_str();
         // Those who do not stop must not fill the log.
@@ -192,7 +245,7 @@ impl Service {
         let status = StatusCode::from_u16(refusal.reason.status()).unwrap_or(StatusCode::FORBIDDEN);
         let mut response = (status, format!("{}\n", refusal.text)).into_response();
         if refusal.reason == Reason::TooMany
-            && let Some(wait) = self.attempts.lock().wait(source(address), Instant::now())
+            && let Some(wait) = self.attempts.lock().wait(&source(address), Instant::now())
         {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
         }

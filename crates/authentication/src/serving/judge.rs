@@ -181,8 +181,9 @@ fn admission(
         }
         return Ok((by, false));
     }
-    // Whoever is in proves it by its key: tokens expire, and must not be needed for ever.
-    let tenant = index.tenant_of(caller);
+    // Whoever is in proves it by its key: tokens expire, and must not be needed for ever. Who has no ForeignCluster any more
+    // was removed, in whatever way.
+    let tenant = index.tenant_of(caller).filter(|_| index.cluster_of(caller).is_some());
     let known = tenant.filter(|tenant| match &tenant.key {
         KnownKey::Key(key) => holds_for(request.proof.as_ref(), key, of),
         _ => false,

@@ -117,6 +117,15 @@ fn a_record_that_cannot_be_read_is_no_token() {
 }
 
 #[test]
+fn only_what_looks_like_an_id_is_one() {
+    let (_, record, token) = made(&NewToken::default());
+    assert_eq!(token.peer_token_id(), Some(record.id.as_str()));
+    for text in ["", "x", "01234567", "0123456.x", "0123456g.x", "0123456A.x", "../../ab.x", "012345678.x"] {
+        assert_eq!(Token::new(text).peer_token_id(), None, "{text}");
+    }
+}
+
+#[test]
 fn the_states_of_a_token() {
     let (_, record, _) = made(&NewToken { lifetime: Some(Duration::from_secs(60)), ..NewToken::default() });
     assert_eq!(record.state(now()), TokenState::Unused);

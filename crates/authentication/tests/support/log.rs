@@ -14,7 +14,8 @@ impl Log {
         let log = Self::default();
         let writer = log.clone();
         tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
+            // What the libraries below say about each frame would only take time.
+            .with_env_filter("trace,h2=info,hyper=info,rustls=info,tower=info")
             .with_ansi(false)
             .with_writer(move || writer.clone())
             .init();

@@ -76,7 +76,7 @@ pub(crate) async fn only_the_rights_of_a_peer(a: &House<'_>, b: &House<'_>) {
     let mut questions = Vec::new();
     for (group, resource) in resources(&b.client).await {
         for verb in VERBS {
-            for namespace in [tenant.as_str(), "default", "kube-system", "liqo", ""] {
+            for namespace in [tenant.as_str(), "default", "liqo", ""] {
                 let (resource, subresource) = resource.split_once('/').unwrap_or((&resource, ""));
                 questions.push(ResourceAttributes {
                     group: Some(group.clone()),

@@ -94,8 +94,11 @@ impl<'a> House<'a> {
 
     /// Starts the room and leads.
     pub(crate) async fn start(&self) -> Process {
-        let config = self.room_config().await;
-        self.start_with(client(&config, &ClientConfig::default()).unwrap()).await
+        self.start_with(self.room_client().await).await
+    }
+
+    pub(crate) async fn room_client(&self) -> kube::Client {
+        client(&self.room_config().await, &ClientConfig::default()).unwrap()
     }
 
     /// The room may do what it asks for and nothing else.

@@ -21,6 +21,8 @@ fn with_milan() -> Index {
     let mut index = empty();
     let key = key_to_base64(&milan().public_key());
     index.put_tenant(tenant(&milan().id, &[(PEER_PUBLIC_KEY, &key), (ADMITTED_BY, "own")]));
+    let identity = json!({ "clusterIdentity": { "clusterID": milan().id.as_str(), "clusterName": "milan" } });
+    index.put_cluster(foreign_cluster("milan", json!({}), identity));
     index
 }
 
@@ -74,6 +76,11 @@ fn who_is_in_needs_no_token_but_its_key() {
     assert_eq!(verdict(&index, &keyless).unwrap_err(), Reason::Unauthorized);
     let stolen = Request { proof: request(rome(), "").proof, ..request(milan(), "") };
     assert_eq!(verdict(&index, &stolen).unwrap_err(), Reason::Unauthorized);
+    // Somebody removed its ForeignCluster without waiting for us.
+    let mut removed = with_milan();
+    liqo_kit::Index::<liqo_api::ForeignCluster>::delete(&mut removed, &liqo_kit::Key::cluster("milan"));
+    assert_eq!(verdict(&removed, &request(milan(), "")).unwrap_err(), Reason::Unauthorized);
+    assert!(verdict(&removed, &request(milan(), TOKEN)).is_ok());
     // Known, but never let in: we called it, it did not call us.
     let mut index = empty();
     let key = key_to_base64(&milan().public_key());
