@@ -7,7 +7,7 @@
 //!  says        where     given                would change  if any fails  note down   and why
 //! ```
 //!
-//! Everything left of `install` only looks: [`look`] ends with the values, [`prepare`] with the findings. [`install()`]
+//! Everything left of `install` only looks: [`look`] ends with the values, [`prepare()`] with the findings. [`install()`]
 //! holds a Lease while it writes, one object at a time; each write may be done twice, so whatever stops it, the next
 //! run goes on. [`survey()`] and [`uninstall()`] are the way back.
 //!
