@@ -7,7 +7,7 @@
 //!          of too many, the oldest goes, of one sender first, and never one that is verified
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,6 +228,15 @@ impl Book {
         let gone: Vec<_> = self.of(sender).map(|(origin, _)| origin.clone()).collect();
         gone.iter().for_each(|origin| self.remove(origin));
         self.served.remove(sender);
+    }
+
+    /// Of this sender only these records are left. Who was verified lives on for the lifetime of its record.
+    pub(crate) fn keep_only(&mut self, sender: &Sender, records: &BTreeSet<Arc<str>>) {
+        let is_gone = |(origin, candidate): &(&Origin, &Candidate)| {
+            !candidate.is_verified() && !records.contains(&origin.record)
+        };
+        let gone: Vec<_> = self.of(sender).filter(is_gone).map(|(origin, _)| origin.clone()).collect();
+        gone.iter().for_each(|origin| self.remove(origin));
     }
 
     /// Forgets who was not heard of for the lifetime of its record.

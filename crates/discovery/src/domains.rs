@@ -167,7 +167,13 @@ impl Domains {
             Err(trouble) => {
                 // What was found before counts until its end.
                 search.trouble = Some(trouble.clone());
-                if matches!(trouble, Trouble::NoRecords(_)) { TROUBLED } else { FAILED }
+                match trouble {
+                    Trouble::NoRecords(_, ttl) => {
+                        let told = ttl.map_or(TROUBLED, |ttl| Duration::from_secs(ttl.into()));
+                        told.clamp(SHORTEST, TROUBLED)
+                    }
+                    Trouble::Failed(_) => FAILED,
+                }
             }
         };
         search.next = now + pause;

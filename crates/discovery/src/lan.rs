@@ -33,7 +33,7 @@ pub(crate) mod interfaces;
 mod message;
 mod socket;
 
-pub use advertise::Advertisement;
+pub use advertise::{Advertisement, DEFAULT_TTL};
 pub use interfaces::{InterfaceChoice, InterfaceRule, InvalidRule};
 
 use advertise::Advertiser;

@@ -28,7 +28,7 @@ mod wan;
 
 use liqo_kit::rbac::Rule;
 
-pub use lan::{Advertisement, InterfaceChoice, InterfaceRule, InvalidRule, Lan};
+pub use lan::{Advertisement, DEFAULT_TTL, InterfaceChoice, InterfaceRule, InvalidRule, Lan};
 pub use metrics::DiscoveryMetrics;
 pub use probe::{Endpoint, Identify, IdentifyError, Ids};
 pub use room::{Room, Settings};

@@ -60,6 +60,8 @@ struct Inner {
     /// Says whether this process may write; nothing while the room does not run.
     gate: Mutex<Option<Gate>>,
     told: Mutex<Told>,
+    /// What was logged about strangers; bounded in the same way.
+    logged: Mutex<Told>,
     /// What the writes that wait or are under way are for.
     writing: Mutex<BTreeMap<String, keep::Writing>>,
 }
@@ -83,6 +85,7 @@ impl Room {
             watches: Mutex::default(),
             gate: Mutex::default(),
             told: Mutex::new(Told::new(Instant::now())),
+            logged: Mutex::new(Told::new(Instant::now())),
             writing: Mutex::default(),
         }))
     }

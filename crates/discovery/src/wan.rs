@@ -93,7 +93,7 @@ fn note(state: &Shared<State>, metrics: &DiscoveryMetrics, searched: Searched) {
     let Searched { name, domain, result, seconds } = searched;
     let outcome = match &result {
         Ok(_) => "found",
-        Err(Trouble::NoRecords(_)) => "no_records",
+        Err(Trouble::NoRecords(..)) => "no_records",
         Err(Trouble::Failed(_)) => "failed",
     };
     metrics.searched(outcome, seconds);
@@ -101,11 +101,17 @@ fn note(state: &Shared<State>, metrics: &DiscoveryMetrics, searched: Searched) {
     let source = Source::Wan(Arc::clone(&name));
     let mut known = state.write();
     let life = known.domains.searched(&name, &domain, &result, at, now);
+    let sender = Sender::Domain(Arc::clone(&name));
+    if let (Some(_), Ok(findings)) = (life, &result) {
+        known
+            .book
+            .keep_only(&sender, &findings.records.iter().map(|(record, _)| Arc::clone(record)).collect());
+    }
     for (record, found) in result.into_iter().flat_map(|findings| findings.records) {
         let Some(ttl) = life else { break };
         metrics.record(&source);
         let seen = found.and_then(|advert| {
-            let origin = Origin { sender: Sender::Domain(Arc::clone(&name)), record };
+            let origin = Origin { sender: sender.clone(), record };
             known.book.see(origin, Advert { ttl, ..advert }, Duration::from_secs(ttl.into()), at, now)
         });
         if let Err(refused) = seen {

@@ -234,6 +234,10 @@ async fn a_domain_is_told_when_everybody_there_was_asked() {
     world.book.answered(&second, &advert, refuse(Refusal::Unreachable), world.now);
     let Named { found, refused } = world.book.of_domain(&domain).unwrap();
     assert_eq!((found[0].id.as_str(), refused[0].1.why), ("edge-7", Refusal::Unreachable));
+    // A record that is not there any more is no problem any more; who was found there may come back.
+    world.book.keep_only(&sender, &BTreeSet::new());
+    let Named { found, refused } = world.book.of_domain(&domain).unwrap();
+    assert_eq!((found.len(), refused.len()), (1, 0));
     world.book.forget(&sender);
     assert_eq!(world.book.of_domain(&domain), Some(Named::default()));
 }

@@ -87,7 +87,7 @@ pub(crate) fn status(
 fn ready(search: &Search) -> (&'static str, &'static str, String) {
     match &search.trouble {
         None => ("True", "Searched", "The domain was searched.".to_owned()),
-        Some(Trouble::NoRecords(reason)) => ("False", "NoRecords", format!("{reason}.")),
+        Some(Trouble::NoRecords(reason, _)) => ("False", "NoRecords", format!("{reason}.")),
         Some(Trouble::Failed(reason)) => ("False", "SearchFailed", format!("{reason}.")),
     }
 }

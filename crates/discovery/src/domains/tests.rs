@@ -79,7 +79,9 @@ async fn trouble_is_looked_at_again_soon() {
     assert_eq!(world.search(&Err(Trouble::Failed("refused".into()))), (15, None));
     let search = world.domains.search("example").unwrap();
     assert_eq!(search.broken.len(), 1, "what was known is not forgotten because the server is away");
-    assert_eq!(world.search(&Err(Trouble::NoRecords("none".into()))), (60, None));
+    for (ttl, pause) in [(None, 60), (Some(10), 10), (Some(0), 5), (Some(3600), 60)] {
+        assert_eq!(world.search(&Err(Trouble::NoRecords("none".into(), ttl))), (pause, None), "{ttl:?}");
+    }
 }
 
 #[tokio::test]

@@ -33,6 +33,9 @@ const MAX_UNICAST: u32 = 10;
 /// The longest lifetime in an answer to somebody who does not speak multicast DNS (RFC 6762, 6.7).
 const MAX_LEGACY_TTL: u32 = 10;
 
+/// The usual lifetime of records in seconds, as Liqo has it.
+pub const DEFAULT_TTL: u32 = 90;
+
 /// What is said about this cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertisement {

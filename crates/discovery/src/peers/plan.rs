@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use super::index::{Peer, Peers};
 use crate::advert::{Refusal, Source};
 use crate::book::Claim;
+use crate::lan::DEFAULT_TTL;
 
 mod relation;
 #[cfg(test)]
@@ -25,9 +26,6 @@ mod tests;
 
 pub(super) use relation::normal;
 use relation::{ASK_AGAIN, Relation};
-
-/// The lifetime of an object that does not say it; as Liqo has it.
-const DEFAULT_TTL: u32 = 90;
 
 /// The shortest lifetime of a ForeignCluster, whatever its record says: each one costs a write per half lifetime.
 const MIN_TTL: u32 = 10;
@@ -330,12 +328,10 @@ impl<'a> Plan<'a> {
 
     fn end_lifetimes(&mut self) {
         for peer in self.world.peers.iter() {
-            if !peer.is_found()
-                || peer.deleting
-                || self.active(peer) == Active::Warming
-                || self.settled.contains(peer.name.as_str())
-                || !(self.is_over(peer) || self.said_goodbye(peer))
-            {
+            let settled = self.settled.contains(peer.name.as_str());
+            let is_clear = self.active(peer) != Active::Warming;
+            let is_over = self.said_goodbye(peer) || is_clear && self.is_over(peer);
+            if !peer.is_found() || peer.deleting || settled || !is_over {
                 continue;
             }
             if !peer.engaged {

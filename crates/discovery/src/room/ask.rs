@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Room;
 use crate::advert::{Advert, Origin, Refused};
 use crate::book::Answer;
+use crate::events::{Statement, Telling};
 use crate::peers::{Incumbent, Peer};
 use crate::probe::{self, Endpoint};
 use crate::wan::propagate;
@@ -69,12 +70,27 @@ impl Room {
         let refusal = result.as_ref().err().map(|refused| refused.why);
         self.0.metrics.asked(refusal, seconds);
         if let Err(refused) = &result {
-            tracing::debug!(record = %origin.record, reason = refused.why.as_str(), "refused: {refused}");
+            self.log_refusal(&origin, refused);
             self.0.metrics.refuse(&origin.sender.source(), refused.why);
         }
         let changed = self.0.state.write().book.answered(&origin, &advert, result, Instant::now());
         if changed {
             self.0.state.notify();
+        }
+    }
+
+    /// Logs why an advertised cluster is not taken, for those who miss it; strangers do not fill the log.
+    fn log_refusal(&self, origin: &Origin, refused: &Refused) {
+        let statement = Statement {
+            name: origin.record.to_string(),
+            uid: origin.sender.to_string(),
+            reason: refused.why.as_str(),
+            message: refused.to_string(),
+            is_warning: true,
+        };
+        if self.0.logged.lock().tell(&statement, Instant::now()) == Telling::Tell {
+            let Statement { name, uid, reason, message, .. } = statement;
+            tracing::info!(record = name, from = uid, reason, "an advertised cluster is refused: {message}");
         }
     }
 

@@ -50,8 +50,8 @@ pub(crate) struct Findings {
 /// Why a domain cannot be searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// It names no cluster.
-    NoRecords(String),
+    /// It names no cluster, and the server says for how many seconds that will be so.
+    NoRecords(String, Option<u32>),
     /// It cannot be asked.
     Failed(String),
 }
@@ -83,12 +83,12 @@ pub(crate) fn resolver(name_servers: &[SocketAddr]) -> Result<TokioResolver, Tro
 /// Searches a domain.
 pub(crate) async fn search(resolver: &TokioResolver, domain: &str) -> Result<Findings, Trouble> {
     let mut pointers = lookup(resolver, domain, RecordType::PTR).await;
-    if matches!(pointers, Err(Miss::Nothing)) {
+    if matches!(pointers, Err(Miss::Nothing(_))) {
         pointers = lookup(resolver, &format!("{SERVICE}.{domain}"), RecordType::PTR).await;
     }
     let pointers = pointers.map_err(|miss| match miss {
-        Miss::Nothing => {
-            Trouble::NoRecords(format!("{domain} has no PTR records, which would name clusters"))
+        Miss::Nothing(ttl) => {
+            Trouble::NoRecords(format!("{domain} has no PTR records, which would name clusters"), ttl)
         }
         Miss::Failed(reason) => Trouble::Failed(format!("{domain} cannot be asked for: {reason}")),
     })?;
@@ -133,7 +133,7 @@ async fn resolve(resolver: &TokioResolver, target: &Name) -> Result<(Advert, u32
     let services = services.map_err(|miss| miss.refuse("SRV record"))?;
     let texts = match texts {
         Ok(texts) => texts,
-        Err(Miss::Nothing) => Vec::new(),
+        Err(Miss::Nothing(_)) => Vec::new(),
         Err(miss @ Miss::Failed(_)) => return Err(miss.refuse("TXT record")),
     };
     let service = choose(&services)?;
@@ -182,15 +182,15 @@ fn choose(records: &[Record]) -> Result<&SRV, Refused> {
 
 /// Why there is no answer.
 enum Miss {
-    /// There is no such record.
-    Nothing,
+    /// There is no such record, and will be none for so many seconds.
+    Nothing(Option<u32>),
     Failed(String),
 }
 
 impl Miss {
     fn refuse(self, what: &str) -> Refused {
         let detail = match self {
-            Self::Nothing => format!("it has no {what}"),
+            Self::Nothing(_) => format!("it has no {what}"),
             Self::Failed(reason) => format!("its {what} cannot be asked for: {reason}"),
         };
         Refused::new(Refusal::NotResolved, detail)
@@ -205,9 +205,9 @@ async fn lookup(resolver: &TokioResolver, name: &str, kind: RecordType) -> Resul
         Ok(lookup) => {
             let answers = lookup.answers().iter().filter(|record| record.record_type() == kind);
             let answers: Vec<_> = answers.cloned().collect();
-            if answers.is_empty() { Err(Miss::Nothing) } else { Ok(answers) }
+            if answers.is_empty() { Err(Miss::Nothing(None)) } else { Ok(answers) }
         }
-        Err(NetError::Dns(DnsError::NoRecordsFound(_))) => Err(Miss::Nothing),
+        Err(NetError::Dns(DnsError::NoRecordsFound(none))) => Err(Miss::Nothing(none.negative_ttl)),
         Err(error) => Err(Miss::Failed(error.to_string())),
     }
 }
