@@ -11,6 +11,15 @@
 //! cluster itself has said the same over TLS. Every cluster gets one ForeignCluster, which is refreshed while the cluster
 //! is advertised and goes when it is not. Whoever claims the ID of another cluster that is alive is refused.
 //!
+//! ```text
+//!  let room = Room::new(client, settings, own_identity, identify);
+//!  room.metrics().register(&mut registry);
+//!  room.start(&supervisor, &watch_metrics);            // in every process
+//!  let (queue, worker) = room.queue(&write_metrics);   // run the worker in every process
+//!  room.add_checks(&ready);
+//!  room.run(&queue, gate, stop).await;                 // while it leads, or for ever where it is alone
+//! ```
+//!
 //! A process runs a [`Room`] with the sources that it can reach: the local network needs the network of a node, DNS does
 //! not. How a cluster is asked over TLS is given from outside, as [`Identify`].
 

@@ -62,7 +62,11 @@ pub enum IdentifyError {
     Failed(String),
 }
 
-/// Asks an authentication service who it is: `GET /ids`, with bounded size, without following anything.
+/// Asks an authentication service who it is: `GET /ids`, which answers `{"clusterId": …, "clusterName": …}`.
+///
+/// It is given strangers' addresses, so it must connect to [`Endpoint::address`] and nowhere else, follow nothing, read no
+/// more than a few kilobytes, and send nothing secret. Where [`Endpoint::fingerprint`] is known, only that certificate
+/// counts.
 pub trait Identify: Send + Sync + 'static {
     /// Asks. It is given a few seconds, then dropped.
     fn identify(&self, endpoint: Endpoint) -> BoxFuture<'static, Result<Ids, IdentifyError>>;

@@ -219,6 +219,11 @@ impl Advertiser {
         None
     }
 
+    /// The fingerprint that we tell.
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.ours.as_ref().and_then(|ours| ours.advertisement.fingerprint)
+    }
+
     /// What is to be sent now.
     pub(crate) fn due(&mut self, now: Instant) -> Vec<Outgoing> {
         let Some(ours) = &self.ours else { return Vec::new() };
