@@ -27,6 +27,8 @@ pub(crate) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
 /// How long `down` waits for the system's init to bury what it inherited.
 const REAP_PATIENCE: Duration = Duration::from_secs(5);
+/// The moment between two programs lasts microseconds; on a loaded machine it may be put off by a few turns.
+const EXEC_PATIENCE: Duration = Duration::from_millis(100);
 /// Between two looks at `/proc`: short, because every start and stop waits for it.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -222,9 +224,24 @@ fn all_pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
+/// The environment a process was started with; nothing if it ended while we looked.
+///
+/// While a process turns into another program, the kernel shows neither its environment nor its arguments. One that
+/// is missed in that moment would survive its sandbox, so it is looked at again; kernel threads, which never have any,
+/// are told by the program that they do not have either.
 fn environment(pid: i32) -> Vec<u8> {
-    // A process may end while we look at it.
-    fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
+    let read = |what: &str| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+    let give_up = tokio::time::Instant::now() + EXEC_PATIENCE;
+    loop {
+        let environment = read("environ");
+        let between_programs = environment.is_empty()
+            && read("cmdline").is_empty()
+            && fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+        if !between_programs || tokio::time::Instant::now() > give_up {
+            return environment;
+        }
+        std::thread::yield_now();
+    }
 }
 
 fn variable(environment: &[u8], key: &str) -> Option<OsString> {
@@ -239,7 +256,7 @@ fn describe(pid: i32, root: &Path) -> Option<Process> {
         return None;
     }
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let program = Path::new(OsStr::from_bytes(cmdline.split(|byte| *byte == 0).next()?));
+    let called = Path::new(OsStr::from_bytes(cmdline.split(|byte| *byte == 0).next()?)).file_name();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let state = field("State:")?.chars().next()?;
@@ -249,7 +266,10 @@ fn describe(pid: i32, root: &Path) -> Option<Process> {
     Some(Process {
         pid,
         part: variable(&environment, PART)?.to_string_lossy().into_owned(),
-        program: program.file_name()?.to_string_lossy().into_owned(),
+        program: called.map_or_else(
+            || field("Name:").unwrap_or_default().to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        ),
         paused: matches!(state, 'T' | 't'),
         inner_pid: field("NSpid:")
             .and_then(|pids| pids.split_whitespace().last()?.parse().ok())
