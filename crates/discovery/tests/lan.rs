@@ -369,6 +369,20 @@ async fn a_hostile_network_neither_deceives_nor_floods() {
     a_second_claim_of_an_id_is_refused(&world, &room, &real).await;
     who_says_who_it_is_not_is_refused(&world, &room).await;
     ten_thousand_bogus_records_change_nothing(&world, &room, &real).await;
+    drop(room);
+    nobody_is_asked_inside_the_cluster(&world).await;
+}
+
+/// Who claims to have an address of the cluster's own networks is not connected to.
+async fn nobody_is_asked_inside_the_cluster(world: &World<'_>) {
+    let mut inside = lan(None, true);
+    inside.interfaces.pod_networks = vec!["10.96.0.0/12".parse().unwrap()];
+    let room = world.look(inside).await;
+    let auth = Auth::start(&world.on_b, "insider", "insider");
+    let say = Advertisement { addresses: vec!["10.96.0.1".parse().unwrap()], ..auth.advertisement(90) };
+    let _insider = world.advertise(&world.on_b, &auth, lan(Some(say), false)).await;
+    grown(&room, "liqo_discovery_refused_total{source=\"lan\",reason=\"no_address\"}", 1.0).await;
+    assert_eq!(room.metric("liqo_discovery_identifications_total{outcome=\"unreachable\"}"), 0.0);
 }
 
 /// This machine, which is on the same network.

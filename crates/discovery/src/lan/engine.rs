@@ -267,8 +267,13 @@ impl Engine {
         for one in heard {
             match one {
                 Heard::Seen(origin, advert) if advert.id == state.own => self.hear_own(&origin, &advert),
-                Heard::Seen(origin, advert) => {
+                Heard::Seen(origin, mut advert) => {
                     self.metrics.record(&Source::Lan);
+                    advert.addresses.retain(|address| !self.settings.interfaces.is_inside(*address));
+                    if advert.addresses.is_empty() {
+                        self.metrics.refuse(&Source::Lan, Refusal::NoAddress);
+                        continue;
+                    }
                     let life = Duration::from_secs(advert.ttl.into());
                     match state.book.see(origin, advert, life, Timestamp::now(), now) {
                         Ok(seen) => news |= seen == Seen::News,

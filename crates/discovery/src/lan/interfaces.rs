@@ -67,11 +67,17 @@ pub struct InterfaceChoice {
     pub include: Vec<InterfaceRule>,
     /// Not these, whatever is included.
     pub exclude: Vec<InterfaceRule>,
-    /// The networks of the pods; addresses in them are not spoken from.
+    /// The networks of this cluster's pods and Services. Addresses in them are not spoken from, and who claims to have
+    /// one is not connected to: strangers must not choose what is asked inside the cluster.
     pub pod_networks: Vec<IpNet>,
 }
 
 impl InterfaceChoice {
+    /// Whether an address is inside this cluster.
+    pub(crate) fn is_inside(&self, address: IpAddr) -> bool {
+        self.pod_networks.iter().any(|network| network.contains(&address))
+    }
+
     /// Whether an address of an interface may be advertised.
     fn allows(&self, name: &str, address: IpAddr) -> bool {
         let matches = |rule: &InterfaceRule| match rule {
@@ -79,7 +85,7 @@ impl InterfaceChoice {
             InterfaceRule::Network(network) => network.contains(&address),
         };
         is_usable(address)
-            && !self.pod_networks.iter().any(|network| network.contains(&address))
+            && !self.is_inside(address)
             && !self.exclude.iter().any(matches)
             && (self.include.is_empty() || self.include.iter().any(matches))
     }
