@@ -1,0 +1,1 @@
+//! The contract log: what was agreed, in order, nothing changed afterwards.

@@ -1,0 +1,1 @@
+//! Offers, as core makes them and as Kubernetes keeps them.

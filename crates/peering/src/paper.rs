@@ -1,0 +1,1 @@
+//! Contracts, as core reads them and as Kubernetes keeps them: signing and verifying.

@@ -1,0 +1,1 @@
+//! What this cluster has: nodes, pods, storage classes, services, policies.
