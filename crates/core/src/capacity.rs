@@ -101,12 +101,44 @@ impl Load {
             Owner::Local => &mut self.local,
             Owner::Peer(peer) => self.peers.entry(peer.clone()).or_default(),
         };
-        sum.accumulate(requests);
-        if let Ok(pods) = PODS.parse::<ResourceName>() {
-            let count = requests.amount(PODS).is_zero().into();
-            sum.insert(pods, sum.amount(PODS).saturating_add(Quantity::from_units(count, Format::DecimalSi)));
+        for (name, amount) in counted(requests) {
+            let total = sum.amount(name.as_str()).saturating_add(amount);
+            sum.insert(name, total);
         }
     }
+
+    /// Counts a pod no longer that was counted before.
+    ///
+    /// Says whether that worked: from a sum that was too large to reckon with nothing can be taken away, so that the
+    /// load has to be made anew from the pods that are left.
+    #[must_use]
+    pub fn remove(&mut self, owner: &Owner, requests: &Resources) -> bool {
+        let sum = match owner {
+            Owner::Local => Some(&mut self.local),
+            Owner::Peer(peer) => self.peers.get_mut(peer),
+        };
+        let Some(sum) = sum else { return false };
+        for (name, amount) in counted(requests) {
+            let total = sum.amount(name.as_str());
+            let left = total.saturating_add(-amount);
+            if total == Quantity::MAX || left.is_negative() {
+                return false;
+            }
+            sum.insert(name, left);
+        }
+        // What is left must equal a load that never had the pod.
+        sum.retain(|_, amount| !amount.is_zero());
+        self.peers.retain(|_, used| !used.is_empty());
+        true
+    }
+}
+
+/// What a pod counts for: what it requests of each resource, and itself, where it does not say so.
+fn counted(requests: &Resources) -> impl Iterator<Item = (ResourceName, Quantity)> {
+    let pods = (!requests.amount(PODS).is_positive()).then(|| PODS.parse().ok()).flatten();
+    let itself = pods.map(|pods: ResourceName| (pods, Quantity::from_units(1, Format::DecimalSi)));
+    let requested = requests.iter().filter(|(_, amount)| amount.is_positive());
+    requested.map(|(name, amount)| (name.clone(), amount)).chain(itself)
 }
 
 impl FromIterator<(Owner, Resources)> for Load {
@@ -132,9 +164,19 @@ impl Capacity {
         self.nodes.insert(node.name.clone(), (node, load));
     }
 
-    /// Removes the node of this name.
-    pub fn remove(&mut self, node: &str) {
-        self.nodes.remove(node);
+    /// Removes the node of this name, and gives what was known of it.
+    pub fn remove(&mut self, node: &str) -> Option<(Node, Load)> {
+        self.nodes.remove(node)
+    }
+
+    /// The node of this name.
+    pub fn node(&self, node: &str) -> Option<&Node> {
+        self.nodes.get(node).map(|(node, _)| node)
+    }
+
+    /// The load of the node of this name, to be changed as pods come and go.
+    pub fn load_mut(&mut self, node: &str) -> Option<&mut Load> {
+        self.nodes.get_mut(node).map(|(_, load)| load)
     }
 
     /// How many nodes count for a policy with this selector, and why the others do not.

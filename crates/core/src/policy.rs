@@ -77,6 +77,10 @@ pub use time::next_change;
 
 use window::Window;
 
+/// How long a contract lasts unless the policy says so. What is reserved for a consumer that is gone for ever is free
+/// again after at most this long; one that is there renews long before.
+const DEFAULT_DURATION: Span = Span::clamped(86_400);
+
 /// A policy that is in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
@@ -273,6 +277,11 @@ impl Policy {
     pub fn problems(&self) -> &[FieldProblem] {
         &self.problems
     }
+
+    /// What it shares besides resources.
+    pub const fn extras(&self) -> &Extras {
+        &self.extras
+    }
 }
 
 impl Offer {
@@ -339,7 +348,7 @@ impl Default for Conditions {
     fn default() -> Self {
         Self {
             offer_validity: Span::clamped(3_600),
-            duration: Span::clamped(30 * 86_400),
+            duration: DEFAULT_DURATION,
             renewal: Renewal::Auto,
             enforcement: Enforcement::Hard,
             service_level: ServiceLevel::default(),

@@ -95,6 +95,18 @@ fn a_node_that_is_replaced_or_gone_leaves_nothing_behind() {
     assert_eq!(capacity, Capacity::default());
 }
 
+#[test]
+fn a_pod_that_went_leaves_no_more_than_one_that_never_came() {
+    let mut with =
+        load([("local", "cpu=1, memory=0"), ("x", "cpu=2"), ("y", "cpu=3, pods=1"), ("x", "memory=1Gi")]);
+    assert!(with.remove(&Owner::Peer(id("y")), &list("cpu=3, pods=1")));
+    assert!(with.remove(&Owner::Peer(id("x")), &list("cpu=2")));
+    assert_eq!(with, load([("local", "cpu=1"), ("x", "memory=1Gi")]));
+    assert!(!with.remove(&Owner::Peer(id("z")), &list("cpu=1")), "nobody's pod was counted");
+    let mut beyond = load([("local", "cpu=1"), ("local", "cpu=1e40")]);
+    assert!(!beyond.remove(&Owner::Local, &list("cpu=1e40")), "what was capped cannot be taken back");
+}
+
 /// The cases of the scheduler's own rules.
 #[test]
 fn a_pod_needs_its_largest_moment() {

@@ -1,13 +1,14 @@
 //! From what a person wrote to a policy, with everything that is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
 
 use super::spec::{Amount, ContractSpec, PeersSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec};
 use super::{Action, Conditions, Extras, Peers, Percent, Policy, Share, Sharing, Window};
 use crate::contract::{Enforcement, Renewal, ServiceLevel};
-use crate::field::{FieldProblems, Problems};
+use crate::field::{FieldProblem, FieldProblems, Problems};
 use crate::money::Prices;
 use crate::names::ClusterId;
 use crate::pattern::Patterns;
@@ -59,6 +60,12 @@ impl Policy {
             problems.add("spec.notAfter", "must be later than notBefore");
         }
         Self { problems: problems.into_vec(), ..policy }
+    }
+
+    /// A policy of which nothing could be read: it refuses everybody for whom there is no other.
+    pub fn unreadable(name: impl Into<String>, problem: impl fmt::Display) -> Self {
+        let problem = FieldProblem { path: "spec".to_owned(), message: problem.to_string() };
+        Self { problems: vec![problem], ..Self::read(name, &Spec::default()) }
     }
 
     /// Reads a policy, or says everything that is wrong with it.

@@ -133,7 +133,7 @@ pub struct WindowSpec {
 pub struct ContractSpec {
     /// How long an offer stands, such as `1h`.
     pub offer_validity: Option<String>,
-    /// How long a contract lasts, such as `30d`.
+    /// How long a contract lasts, such as `7d`; left out, a day.
     pub duration: Option<String>,
     /// `Auto` (the default) or `None`: what happens at the end.
     pub renewal: Option<String>,

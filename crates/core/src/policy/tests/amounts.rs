@@ -278,6 +278,14 @@ fn a_contract_lasts_as_long_as_the_policy_says_and_no_longer_than_the_offer() {
     assert_eq!(validity("2026-07-01T12:00:00Z"), "2026-07-05T00:00:00Z");
     assert_eq!(validity("2026-07-06T12:00:00Z"), "2026-07-06T12:00:01Z", "never nothing");
     assert_eq!(offer.renewal().map(|span| span.to_string()).as_deref(), Some("1w"));
+    let usual = World::with_node("cpu=4").offer("x");
+    let (from, to) = usual.validity(crate::testing::time("2026-06-01T12:00:00Z"));
+    assert_eq!(
+        from.duration_until(to).as_hours(),
+        24,
+        "nothing stays reserved for long for a consumer that is gone"
+    );
+    assert_eq!(usual.renewal().map(|span| span.to_string()).as_deref(), Some("1d"));
     let once = World::with_node("cpu=4").policy("p", json!({"contract": {"renewal": "None"}})).offer("x");
     assert_eq!((once.renewal(), once.ends), (None, None));
 }

@@ -184,3 +184,13 @@ fn everything_that_can_be_said_can_be_said_at_once() {
     let written = serde_json::to_value(&read).unwrap();
     assert_eq!(serde_json::from_value::<Spec>(written).unwrap(), read);
 }
+
+#[test]
+fn a_policy_that_cannot_be_read_at_all_refuses_and_says_why() {
+    let policy = Policy::unreadable("odd", "invalid type: map, expected a string");
+    assert_eq!(policy.problems().len(), 1);
+    let world = super::World::with_node("cpu=4");
+    let world = super::World { policies: vec![policy], ..world };
+    let refusal = world.refusal("x");
+    assert_eq!(refusal.message, "policy odd is not valid: spec: invalid type: map, expected a string");
+}
