@@ -1,10 +1,12 @@
 //! Calling another cluster's authentication service, over TLS that is verified.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
+use liqo_api::Fingerprint;
 use liqo_api::names::NamespaceName;
 use liqo_identity::Identity;
 use rustls::pki_types::CertificateDer;
@@ -34,6 +36,10 @@ use http1::{Call, Endpoint};
 const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a certificate may take: a little longer than the called side waits for its signer.
 const CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(35);
+/// The longest answer that says who a cluster is.
+const MAX_IDS: usize = 8 << 10;
+/// The longest answer with a certificate: that, and a bundle of authorities.
+const MAX_CERTIFICATE: usize = 256 << 10;
 /// How much of a peer's words is repeated.
 const MAX_WORDS: usize = 256;
 /// How far two clusters' clocks may differ.
@@ -104,8 +110,27 @@ pub enum CallError {
 
 /// Asks a cluster who it is.
 pub async fn identify(url: &str, trust: &Trust) -> Result<PeerIdentity, CallError> {
-    let endpoint = Endpoint::parse(url)?;
-    let call = Call { method: Method::GET, path: IDS_PATH, body: String::new() };
+    ask(url, Endpoint::parse(url)?, trust).await.map(|(identity, _)| identity)
+}
+
+/// Asks a cluster who it is, at this address and nowhere else, whatever the host of the URL says: for URLs that strangers
+/// told. Returns the fingerprint of the certificate that it showed, too.
+pub async fn identify_at(
+    url: &str,
+    address: SocketAddr,
+    trust: &Trust,
+) -> Result<(PeerIdentity, Fingerprint), CallError> {
+    let (identity, shown) = ask(url, Endpoint::parse(url)?.at(address), trust).await?;
+    let reason = || CallError::Nonsense { url: url.to_owned(), reason: "it shows no certificate".to_owned() };
+    Ok((identity, shown.ok_or_else(reason)?))
+}
+
+async fn ask(
+    url: &str,
+    endpoint: Endpoint,
+    trust: &Trust,
+) -> Result<(PeerIdentity, Option<Fingerprint>), CallError> {
+    let call = Call { method: Method::GET, path: IDS_PATH, body: String::new(), max_answer: MAX_IDS };
     let answer = endpoint.call(trust, call, IDENTIFY_TIMEOUT).await?;
     if answer.status != StatusCode::OK {
         return Err(refused(url, &answer, &Token::default()));
@@ -113,7 +138,7 @@ pub async fn identify(url: &str, trust: &Trust) -> Result<PeerIdentity, CallErro
     let nonsense = |reason| CallError::Nonsense { url: url.to_owned(), reason };
     let ids: Ids = serde_json::from_slice(&answer.body)
         .map_err(|_| nonsense("it is not the JSON with a cluster's ID and name".to_owned()))?;
-    ids.parse().map_err(nonsense)
+    Ok((ids.parse().map_err(nonsense)?, answer.shown))
 }
 
 /// What a peer gave us: a certificate for a key that only we have.
@@ -156,7 +181,7 @@ pub(crate) async fn request_certificate(
     };
     let body =
         serde_json::to_string(&request).map_err(|error| CallError::NoKey { reason: error.to_string() })?;
-    let call = Call { method: Method::POST, path: CERTIFICATE_PATH, body };
+    let call = Call { method: Method::POST, path: CERTIFICATE_PATH, body, max_answer: MAX_CERTIFICATE };
     let answer = Endpoint::parse(url)?.call(trust, call, CERTIFICATE_TIMEOUT).await?;
     if answer.status != StatusCode::ACCEPTED && answer.status != StatusCode::OK {
         return Err(refused(url, &answer, token));

@@ -1,5 +1,6 @@
 //! One request to one service over one connection.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
@@ -7,6 +8,7 @@ use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
+use liqo_api::Fingerprint;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -17,9 +19,6 @@ use super::{CallError, Trust};
 
 /// How long TCP and TLS together may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest answer: a certificate and a bundle of authorities.
-const MAX_ANSWER: usize = 256 << 10;
-
 /// Where a service is.
 pub(super) struct Endpoint {
     url: String,
@@ -28,6 +27,8 @@ pub(super) struct Endpoint {
     authority: String,
     /// Before the service's own paths.
     prefix: String,
+    /// Where to connect; if not said, wherever the host is.
+    address: Option<SocketAddr>,
 }
 
 /// What is asked.
@@ -35,6 +36,8 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) body: String,
+    /// The longest answer that is read.
+    pub(super) max_answer: usize,
 }
 
 /// What was answered.
@@ -42,6 +45,8 @@ pub(super) struct Call {
 pub(super) struct Answered {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
+    /// Of the certificate that was shown.
+    pub(super) shown: Option<Fingerprint>,
 }
 
 impl Endpoint {
@@ -65,7 +70,13 @@ impl Endpoint {
             port: authority.port_u16().unwrap_or(443),
             authority: authority.as_str().to_owned(),
             prefix: uri.path().trim_end_matches('/').to_owned(),
+            address: None,
         })
+    }
+
+    /// The same, at this address and no other.
+    pub(super) fn at(self, address: SocketAddr) -> Self {
+        Self { address: Some(address), ..self }
     }
 
     pub(super) async fn call(
@@ -85,6 +96,8 @@ impl Endpoint {
         let stream = connecting.await.unwrap_or_else(|_| {
             Err(self.unreachable(format!("no TLS connection within {} s", CONNECT_TIMEOUT.as_secs())))
         })?;
+        let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+        let shown = shown.map(|leaf| Fingerprint::of_certificate(leaf));
         let broken = |error: hyper::Error| self.unreachable(format!("the connection broke: {error}"));
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
@@ -101,10 +114,14 @@ impl Endpoint {
         let answering = async {
             let answer = sender.send_request(request).await.map_err(broken)?;
             let status = answer.status();
-            let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await.map_err(|error| {
-                CallError::Nonsense { url: self.url.clone(), reason: format!("it cannot be read: {error}") }
-            })?;
-            Ok(Answered { status, body: body.to_bytes() })
+            let body =
+                Limited::new(answer.into_body(), call.max_answer).collect().await.map_err(|error| {
+                    CallError::Nonsense {
+                        url: self.url.clone(),
+                        reason: format!("it cannot be read: {error}"),
+                    }
+                })?;
+            Ok(Answered { status, body: body.to_bytes(), shown })
         };
         let mut answering = std::pin::pin!(answering);
         tokio::select! {
@@ -120,9 +137,11 @@ impl Endpoint {
             reason: "its host is no name and no address".to_owned(),
         })?;
         let config = trust.config().map_err(|error| self.unreachable(error.to_string()))?;
-        let stream = TcpStream::connect((self.host.as_str(), self.port))
-            .await
-            .map_err(|error| self.unreachable(error.to_string()))?;
+        let connected = match self.address {
+            Some(address) => TcpStream::connect(address).await,
+            None => TcpStream::connect((self.host.as_str(), self.port)).await,
+        };
+        let stream = connected.map_err(|error| self.unreachable(error.to_string()))?;
         let connector = TlsConnector::from(std::sync::Arc::new(config));
         connector.connect(name, stream).await.map_err(|error| self.tls_failed(&error))
     }
