@@ -27,6 +27,18 @@ pub const WITHDRAWN: &str = "discovery.liqo.io/withdrawn";
 /// On a [`ForeignCluster`](crate::ForeignCluster) that is being deleted, with the value `true`: do not wait for anyone.
 pub const FORCE: &str = "liqo.io/force";
 
+/// On a [`ResourceRequest`](crate::ResourceRequest), with the value `true`: the consumer goes for good, and the provider
+/// need not remember it.
+pub const LEAVING: &str = "discovery.liqo.io/leaving";
+
+/// On a [`ForeignCluster`](crate::ForeignCluster), with the value `true`: somebody said yes to lending to it, where a
+/// [`SharingPolicy`](crate::SharingPolicy) requires that.
+pub const APPROVED: &str = "sharing.liqo.io/approved";
+
+/// On the consumer's [`ResourceOffer`](crate::ResourceOffer): what a person decided, `accept` or `refuse` and the digest
+/// of the offer that it was decided about.
+pub const DECISION: &str = "sharing.liqo.io/decision";
+
 /// On a [`NamespaceOffloading`](crate::NamespaceOffloading) made because of a label on the namespace.
 pub const CONTROLLED_BY: &str = "liqo.io/resource-controlled-by";
 

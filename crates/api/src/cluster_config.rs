@@ -5,7 +5,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ClusterIdentity;
+use crate::{Borrowing, ClusterIdentity};
 
 /// Name of the only ClusterConfig.
 pub const CLUSTER_CONFIG: &str = "liqo";
@@ -83,6 +83,10 @@ pub struct ClusterConfigSpec {
     /// Who decides where the cluster's workloads run.
     #[serde(default)]
     pub working_mode: WorkingMode,
+
+    /// What to borrow, and which offers to accept.
+    #[serde(default, skip_serializing_if = "Borrowing::is_empty")]
+    pub borrowing: Borrowing,
 }
 
 /// Who decides where a cluster's workloads run.

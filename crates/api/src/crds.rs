@@ -6,14 +6,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 
 use crate::{
-    ClusterConfig, ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer,
-    ResourceRequest, SearchDomain, ShadowPod, TunnelEndpoint, labels,
+    ClusterConfig, Contract, ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer,
+    ResourceRequest, SearchDomain, ShadowPod, SharingPolicy, TunnelEndpoint, labels,
 };
 
 /// The definitions of all kinds, ready to be applied; in the order of their names.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
         ClusterConfig::crd(),
+        Contract::crd(),
         ForeignCluster::crd(),
         NamespaceMap::crd(),
         NamespaceOffloading::crd(),
@@ -22,6 +23,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         ResourceRequest::crd(),
         SearchDomain::crd(),
         ShadowPod::crd(),
+        SharingPolicy::crd(),
         TunnelEndpoint::crd(),
     ];
     crds.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));

@@ -4,6 +4,9 @@
 /// those of the other parts of the peering.
 pub const AUTHENTICATION: &str = "authentication.liqo.io/identity";
 
+/// On a [`ForeignCluster`](crate::ForeignCluster), until what was agreed with it is over and both sides know.
+pub const CONTRACTS: &str = "peering.liqo.io/contracts";
+
 /// On the original of a replicated object, until its copy at the peer is gone.
 pub const REPLICATION: &str = "crdReplicator.liqo.io";
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    labels,
+    Borrowing, labels,
     names::{Identity, InvalidName},
     schema::rules,
 };
@@ -120,6 +120,10 @@ pub struct ForeignClusterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::ttl")]
     pub ttl: Option<u32>,
+
+    /// What to borrow from this peer and which of its offers to accept. What is left out is as in the ClusterConfig.
+    #[serde(default, skip_serializing_if = "Borrowing::is_empty")]
+    pub borrowing: Borrowing,
 }
 
 impl ForeignClusterSpec {
@@ -135,6 +139,7 @@ impl ForeignClusterSpec {
             insecure_skip_tls_verify: false,
             auth_fingerprint: None,
             ttl: None,
+            borrowing: Borrowing::default(),
         }
     }
 }

@@ -8,8 +8,10 @@
 //!                    tenant namespace ◀── same content ──▶ tenant namespace
 //!                          ResourceRequest ─────────────▶ ResourceRequest
 //!                                                             │ answered by
-//!                          ResourceOffer ◀──────────────── ResourceOffer
+//!                          ResourceOffer ◀──────────────── ResourceOffer ◀── SharingPolicy
 //!                                │ accepted
+//!                          Contract ────both sign─────── Contract
+//!                                │
 //!                          virtual node
 //!                                │ selected by
 //!  NamespaceOffloading ──▶ NamespaceMap ────────────────▶ NamespaceMap ──▶ namespaces
@@ -45,8 +47,10 @@
 #![expect(clippy::duplicated_attributes, reason = "two printer columns of the same type are no mistake")]
 
 pub mod annotations;
+pub mod borrowing;
 pub mod cluster_config;
 pub mod conditions;
+pub mod contract;
 mod crds;
 pub mod credentials;
 pub mod finalizers;
@@ -63,9 +67,12 @@ pub mod resource_request;
 mod schema;
 pub mod search_domain;
 pub mod shadow_pod;
+pub mod sharing_policy;
 pub mod tunnel_endpoint;
 
+pub use borrowing::Borrowing;
 pub use cluster_config::{ClusterConfig, ClusterConfigSpec, ClusterConfigStatus, WorkingMode};
+pub use contract::{Contract, ContractPhase, ContractSpec, ContractStatus};
 pub use crds::crds;
 pub use fingerprint::Fingerprint;
 pub use foreign_cluster::{DiscoveryType, ForeignCluster, ForeignClusterSpec, ForeignClusterStatus};
@@ -77,4 +84,5 @@ pub use resource_offer::{ResourceOffer, ResourceOfferSpec, ResourceOfferStatus};
 pub use resource_request::{ResourceRequest, ResourceRequestSpec, ResourceRequestStatus};
 pub use search_domain::{SearchDomain, SearchDomainSpec, SearchDomainStatus};
 pub use shadow_pod::{ShadowPod, ShadowPodSpec, ShadowPodStatus};
+pub use sharing_policy::{SharingPolicy, SharingPolicySpec, SharingPolicyStatus};
 pub use tunnel_endpoint::{TunnelEndpoint, TunnelEndpointSpec, TunnelEndpointStatus};

@@ -13,7 +13,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::rules;
+use crate::{
+    schema::rules,
+    sharing_policy::{Enforcement, Renewal},
+};
 
 /// What is offered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
@@ -34,6 +37,10 @@ use crate::schema::rules;
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.currency) == has(self.pricePeriod)")
+        .message("currency and pricePeriod go together: a price is so much of a currency for so long"),
+)]
 pub struct ResourceOfferSpec {
     /// The cluster ID of the provider.
     #[schemars(schema_with = "crate::schema::cluster_id")]
@@ -60,6 +67,40 @@ pub struct ResourceOfferSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "crate::schema::resources::resource_list")]
     pub prices: BTreeMap<String, Quantity>,
+
+    /// The currency of the prices, such as EUR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::sharing::currency")]
+    pub currency: Option<String>,
+
+    /// What a price is for: Hourly, Daily, Weekly, Monthly, Yearly or a length of time such as 15m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::sharing::period")]
+    pub price_period: Option<String>,
+
+    /// Until when the offer stands, unless it is made anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::time")]
+    pub valid_until: Option<Time>,
+
+    /// The largest pods that fit now, as a sum says nothing about fragments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_pod: Option<LargestPod>,
+
+    /// Services of the provider that the consumer may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::limits::MAX_SERVICES))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["namespace".to_owned(), "name".to_owned()]))]
+    pub services: Vec<OfferedService>,
+
+    /// What a contract about this offer says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<OfferedContract>,
+
+    /// The SharingPolicy that the offer comes from; left out, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::object_name")]
+    pub policy: Option<String>,
 
     /// Set when the offer is withdrawn, so that the consumer can leave in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +145,61 @@ pub struct OfferedStorageClass {
     /// Whether volumes that name no class get this one.
     #[serde(default)]
     pub default: bool,
+}
+
+/// The largest pods that fit.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LargestPod {
+    /// What one pod can have as a whole, on the roomiest node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::resources::resource_list")]
+    pub on_one_node: BTreeMap<String, Quantity>,
+
+    /// The most of each resource alone that any one node has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::resources::resource_list")]
+    pub of_each: BTreeMap<String, Quantity>,
+}
+
+/// A service of the provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedService {
+    /// Its namespace at the provider.
+    #[schemars(schema_with = "crate::schema::namespace_name")]
+    pub namespace: String,
+
+    /// Its name.
+    #[schemars(schema_with = "crate::schema::service_name")]
+    pub name: String,
+}
+
+/// What a contract about an offer says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedContract {
+    /// How long it lasts, such as 24h.
+    #[schemars(schema_with = "crate::schema::sharing::span")]
+    pub duration: String,
+
+    /// What happens when it comes to its end.
+    #[serde(default)]
+    pub renewal: Renewal,
+
+    /// Whether use beyond the agreed is refused at admission or reported.
+    #[serde(default)]
+    pub enforcement: Enforcement,
+
+    /// What else is promised, such as availability: "99.9".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::sharing::service_level")]
+    pub service_level: BTreeMap<String, String>,
+
+    /// When it ends at the latest, whatever its duration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::time")]
+    pub ends_by: Option<Time>,
 }
 
 /// What became of the offer.

@@ -1,6 +1,11 @@
 //! ResourceRequest: a consumer asks a provider for an offer.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::{
+    api::resource::Quantity,
+    apis::meta::v1::{Condition, Time},
+};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +40,11 @@ pub struct ResourceRequestSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::network::https_url")]
     pub auth_url: Option<String>,
+
+    /// The most that is wanted of these resources; of others, what is offered is taken.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::resources::resource_list")]
+    pub resources: BTreeMap<String, Quantity>,
 
     /// Set when the request is withdrawn, so that the provider can end the lending in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ pub(crate) mod network;
 pub(crate) mod resources;
 pub(crate) mod rules;
 pub(crate) mod selector;
+pub(crate) mod sharing;
 
 use limits::{
     FINGERPRINT, MAX_CAPABILITIES, MAX_CONDITION_MESSAGE, MAX_CONDITION_REASON, MAX_CONDITION_TYPE,
@@ -65,6 +66,10 @@ pub(crate) fn cluster_name(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn namespace_name(_: &mut SchemaGenerator) -> Schema {
     label("a namespace name")
+}
+
+pub(crate) fn service_name(_: &mut SchemaGenerator) -> Schema {
+    label("a service name")
 }
 
 /// A name of an object that is no namespace, such as a storage class.

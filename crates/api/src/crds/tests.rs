@@ -187,7 +187,7 @@ fn defaults_are_liqos_except_that_tls_is_verified() {
 #[test]
 fn the_definitions_come_in_the_order_of_their_names() {
     let names: Vec<_> = crds().into_iter().filter_map(|crd| crd.metadata.name).collect();
-    assert!(names.is_sorted() && names.len() == 10, "{names:?}");
+    assert!(names.is_sorted() && names.len() == 12, "{names:?}");
 }
 
 #[test]

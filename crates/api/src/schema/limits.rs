@@ -68,3 +68,37 @@ pub(crate) const FINGERPRINT: u32 = 64;
 pub(crate) const MAX_HASH_NAME: u32 = 7;
 /// Clusters that the status of a search names one by one; how many there are is told in any case.
 pub(crate) const MAX_FOUND: u32 = 256;
+/// Longest length of time, such as `1w2d3h4m5s`, and longest name of a period.
+pub(crate) const MAX_SPAN: u32 = 32;
+/// Longest name of a currency.
+pub(crate) const MAX_CURRENCY: u32 = 12;
+/// Currencies that a consumer pays in.
+pub(crate) const MAX_CURRENCIES: u32 = 16;
+/// Patterns in a list of a policy.
+pub(crate) const MAX_PATTERNS: u32 = 64;
+/// Longest pattern: a namespace, a slash, a name.
+pub(crate) const MAX_PATTERN: u32 = 512;
+/// Requirements on labels in a policy.
+pub(crate) const MAX_POLICY_REQUIREMENTS: u32 = 32;
+/// Windows of time in a policy.
+pub(crate) const MAX_WINDOWS: u32 = 64;
+/// Longest name of a time zone; `America/Argentina/ComodRivadavia` is the longest there is.
+pub(crate) const MAX_TIME_ZONE: u32 = 64;
+/// Clusters that a policy's status names one by one.
+pub(crate) const MAX_POLICY_PEERS: u32 = 64;
+/// Promises in a service level.
+pub(crate) const MAX_PROMISES: u32 = 32;
+/// Longest promise.
+pub(crate) const MAX_PROMISE: u32 = 1024;
+/// Services that an offer exports.
+pub(crate) const MAX_SERVICES: u32 = 256;
+/// Longest terms of a contract, as many bytes as they may have in canonical form.
+pub(crate) const MAX_TERMS: u32 = 131_072;
+/// Hex digits of an Ed25519 signature.
+pub(crate) const SIGNATURE: u32 = 128;
+/// The name of a signature's algorithm and a colon: `ed25519:`.
+pub(crate) const MAX_SIGNATURE_NAME: u32 = 8;
+/// Amendments of a contract: the largest number that every JSON library keeps.
+pub(crate) const MAX_SEQUENCE: u64 = (1 << 53) - 1;
+/// Longest sentence about a contract's price, or about why it ended.
+pub(crate) const MAX_SENTENCE: u32 = 4096;

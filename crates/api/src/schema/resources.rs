@@ -4,8 +4,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::{
     limits::{
-        MAX_IMAGE_NAME, MAX_IMAGE_NAMES, MAX_IMAGES, MAX_LABEL, MAX_LABELS, MAX_QUALIFIED_NAME, MAX_QUANTITY,
-        MAX_RESOURCES,
+        MAX_IMAGE_NAME, MAX_IMAGE_NAMES, MAX_IMAGES, MAX_LABEL, MAX_LABELS, MAX_POLICY_REQUIREMENTS,
+        MAX_QUALIFIED_NAME, MAX_QUANTITY, MAX_RESOURCES,
     },
     map, rule, text,
 };
@@ -16,22 +16,45 @@ pub(super) const QUALIFIED_NAME: &str =
 /// What Kubernetes allows as a label value.
 pub(super) const LABEL_VALUE: &str = "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?";
 
-/// Amounts by resource name, none of them negative.
-pub(crate) fn resource_list(_: &mut SchemaGenerator) -> Schema {
+/// How amounts are written. The API server's own reading of a quantity calculates powers of ten of any size, so that
+/// `1e-999999999` would keep it busy for minutes; more than two digits are nobody's exponent.
+const QUANTITY: &str = "[+-]?[0-9]*[.]?[0-9]*([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?";
+
+/// Whether a text is an amount.
+pub(super) fn is_quantity(text: &str) -> String {
+    format!("{text}.matches('^{QUANTITY}$') && isQuantity({text})")
+}
+
+/// An amount that is not negative.
+pub(crate) fn amount(_: &mut SchemaGenerator) -> Schema {
+    let shape = is_quantity("string(self)");
+    let size = "!quantity(string(self)).isLessThan(quantity('0')) && \
+                !quantity(string(self)).isGreaterThan(quantity('1E'))";
     let mut amount = json_schema!({ "x-kubernetes-int-or-string": true, "maxLength": MAX_QUANTITY });
     amount.insert(
         "x-kubernetes-validations".to_owned(),
         vec![rule(
-            "isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",
-            "must be a quantity that is not negative, such as 500m, 2 or 4Gi",
+            format!("{shape} && {size}"),
+            "must be a quantity that is not negative, such as 500m, 2 or 4Gi, and at most 1E",
         )]
         .into(),
     );
+    amount
+}
+
+/// Amounts by resource name, none of them negative.
+pub(crate) fn resource_list(generator: &mut SchemaGenerator) -> Schema {
+    let amount = amount(generator);
+    by_resource(amount)
+}
+
+/// Something for each of some resources.
+pub(super) fn by_resource(values: Schema) -> Schema {
     let keys = rule(
         format!("self.all(name, size(name) <= {MAX_QUALIFIED_NAME} && name.matches('^{QUALIFIED_NAME}$'))"),
         "the keys must be resource names, such as cpu, memory or nvidia.com/gpu",
     );
-    map(MAX_RESOURCES, amount, [keys])
+    map(MAX_RESOURCES, values, [keys])
 }
 
 /// Labels for a node.
@@ -41,6 +64,15 @@ pub(crate) fn labels(_: &mut SchemaGenerator) -> Schema {
         "the keys must be label keys, such as liqo.io/provider",
     );
     map(MAX_LABELS, label_value(), [keys])
+}
+
+/// Labels that something must have.
+pub(crate) fn match_labels(_: &mut SchemaGenerator) -> Schema {
+    let keys = rule(
+        format!("self.all(key, size(key) <= {MAX_QUALIFIED_NAME} && key.matches('^{QUALIFIED_NAME}$'))"),
+        "the keys must be label keys, such as liqo.io/provider",
+    );
+    map(MAX_POLICY_REQUIREMENTS, label_value(), [keys])
 }
 
 /// The value of a label.

@@ -2,6 +2,8 @@
 
 use kube::core::Rule;
 
+use super::resources::is_quantity;
+
 /// A required field that keeps the value it was created with.
 pub(crate) fn immutable(message: &str) -> Rule {
     Rule::new("self == oldSelf").message(message)
@@ -35,4 +37,18 @@ pub(crate) fn disjoint(one: &str, other: &str) -> Rule {
     ))
     .message(format!("{one} and {other} must not overlap").as_str())
     .field_path(format!(".{other}"))
+}
+
+/// Of the resources in both lists, the amounts of one must not be above those of the other. What is no amount is for
+/// another rule to complain about.
+pub(crate) fn no_more_than(smaller: &str, larger: &str, message: &str) -> Rule {
+    let (less, more) = (format!("string(self.{smaller}[name])"), format!("string(self.{larger}[name])"));
+    Rule::new(format!(
+        "!has(self.{smaller}) || !has(self.{larger}) || self.{smaller}.all(name, !(name in self.{larger}) || \
+         !({}) || !({}) || !quantity({less}).isGreaterThan(quantity({more})))",
+        is_quantity(&less),
+        is_quantity(&more),
+    ))
+    .message(message)
+    .field_path(format!(".{smaller}"))
 }

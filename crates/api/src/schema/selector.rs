@@ -6,9 +6,10 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::{
+    described,
     limits::{
-        MAX_LABEL, MAX_QUALIFIED_NAME, MAX_SELECTOR_REQUIREMENTS, MAX_SELECTOR_TERMS, MAX_SELECTOR_VALUES,
-        MAX_SUBDOMAIN,
+        MAX_LABEL, MAX_POLICY_REQUIREMENTS, MAX_QUALIFIED_NAME, MAX_SELECTOR_REQUIREMENTS,
+        MAX_SELECTOR_TERMS, MAX_SELECTOR_VALUES, MAX_SUBDOMAIN,
     },
     resources::{LABEL_VALUE, QUALIFIED_NAME},
     rule,
@@ -36,7 +37,14 @@ fn term() -> Value {
         "type": "object",
         "x-kubernetes-map-type": "atomic",
         "properties": {
-            "matchExpressions": requirements("Requirements on the node's labels; all must hold.", &label_requirement()),
+            "matchExpressions": requirements("Requirements on the node's labels; all must hold.", &label_requirement(&[
+                "In",
+                "NotIn",
+                "Exists",
+                "DoesNotExist",
+                "Gt",
+                "Lt",
+            ])),
             "matchFields": requirements("Requirements on the node's fields; all must hold.", &field_requirement()),
         },
         "x-kubernetes-validations": [rule(
@@ -57,7 +65,32 @@ fn requirements(description: &str, requirement: &Value) -> Value {
     })
 }
 
-fn label_requirement() -> Value {
+/// Requirements on labels, as in a metav1.LabelSelector.
+pub(crate) fn match_expressions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_POLICY_REQUIREMENTS,
+        "x-kubernetes-list-type": "atomic",
+        "items": label_requirement(&["In", "NotIn", "Exists", "DoesNotExist"]),
+    })
+}
+
+/// A metav1.LabelSelector.
+pub(crate) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchLabels": described(
+                super::resources::match_labels(generator),
+                "Labels that must have exactly these values.",
+            ),
+            "matchExpressions": described(match_expressions(generator), "Further requirements; all must hold."),
+        },
+    })
+}
+
+fn label_requirement(operators: &[&str]) -> Value {
     let key =
         rule(format!("self.matches('^{QUALIFIED_NAME}$')"), "must be a label key, such as liqo.io/type");
     let value = rule(
@@ -77,7 +110,7 @@ fn label_requirement() -> Value {
             "operator": {
                 "type": "string",
                 "description": "How the label's value relates to the values.",
-                "enum": ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"],
+                "enum": operators,
             },
             "values": values(MAX_LABEL, &value),
         },
