@@ -2,7 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-mod log;
-mod offer;
-mod paper;
-mod stock;
+pub mod log;
+pub mod offer;
+pub mod paper;
+pub mod stock;
