@@ -6,6 +6,8 @@
 mod cases;
 #[path = "support/install.rs"]
 mod install;
+#[path = "support/largest.rs"]
+mod largest;
 
 use std::fmt::Debug;
 
@@ -21,12 +23,12 @@ use kube::{
     },
 };
 use liqo_api::{
-    ClusterConfig, ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer,
-    ResourceRequest, SearchDomain, ShadowPod, TunnelEndpoint,
+    ClusterConfig, Contract, ForeignCluster, NamespaceMap, NamespaceOffloading, NetworkConfig, ResourceOffer,
+    ResourceRequest, SearchDomain, ShadowPod, SharingPolicy, TunnelEndpoint,
 };
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_accepts_what_it_must_and_refuses_the_rest_with_its_reason() {
@@ -136,32 +138,9 @@ impl Kind {
 
     /// The largest object that the schema allows must not be too expensive for the server to check.
     async fn largest_object(&self) -> Result<(), String> {
-        let name = |index: usize| format!("{index:04}-{}", "n".repeat(58));
-        let names = |count| (0..count).map(name);
-        let map = |count, value: fn(String) -> Value| -> Value {
-            names(count).map(|name| (name.clone(), value(name))).collect::<serde_json::Map<_, _>>().into()
-        };
         let mut object = cases::table(&self.plural).cases().swap_remove(0).object;
-        let spec = &mut object["spec"];
-        match self.plural.as_str() {
-            "namespacemaps" => spec["desiredMapping"] = map(4096, Value::from),
-            "namespaceoffloadings" => {
-                let requirement = json!({ "key": "k".repeat(63), "operator": "In", "values": names(256).collect::<Vec<_>>() });
-                let term = json!({ "matchExpressions": vec![requirement; 8] });
-                spec["clusterSelector"]["nodeSelectorTerms"] = vec![term; 8].into();
-            }
-            "resourceoffers" => {
-                spec["resourceQuota"]["hard"] = map(64, |_| json!("9223372036854775807"));
-                spec["prices"] = map(64, |_| json!("9223372036854775807"));
-                spec["labels"] = map(64, Value::from);
-                let class = |name: String| json!({ "storageClassName": name });
-                spec["storageClasses"] = names(64).map(class).collect();
-            }
-            "foreignclusters" => {
-                spec["foreignAuthUrl"] = format!("https://auth.example.com/{}", "p".repeat(999)).into();
-                spec["foreignProxyUrl"] = spec["foreignAuthUrl"].clone();
-            }
-            _ => return Ok(()),
+        if !largest::fill(&self.plural, &mut object["spec"]) {
+            return Ok(());
         }
         let outcome = match self.create(&object).await {
             Ok(existing) => self.replace(&existing, &object).await,
@@ -202,6 +181,7 @@ impl Kind {
         let stored = serde_json::to_value(stored).expect("an object");
         match self.plural.as_str() {
             "clusterconfigs" => same::<ClusterConfig>(written, &stored),
+            "contracts" => same::<Contract>(written, &stored),
             "foreignclusters" => same::<ForeignCluster>(written, &stored),
             "namespacemaps" => same::<NamespaceMap>(written, &stored),
             "namespaceoffloadings" => same::<NamespaceOffloading>(written, &stored),
@@ -210,6 +190,7 @@ impl Kind {
             "resourcerequests" => same::<ResourceRequest>(written, &stored),
             "searchdomains" => same::<SearchDomain>(written, &stored),
             "shadowpods" => same::<ShadowPod>(written, &stored),
+            "sharingpolicies" => same::<SharingPolicy>(written, &stored),
             "tunnelendpoints" => same::<TunnelEndpoint>(written, &stored),
             other => panic!("no Rust type for {other}"),
         }

@@ -17,25 +17,25 @@ pub(super) const QUALIFIED_NAME: &str =
 pub(super) const LABEL_VALUE: &str = "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?";
 
 /// How amounts are written. The API server's own reading of a quantity calculates powers of ten of any size, so that
-/// `1e-999999999` would keep it busy for minutes; more than two digits are nobody's exponent.
-const QUANTITY: &str = "[+-]?[0-9]*[.]?[0-9]*([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?";
+/// `1e-999999999` would keep it busy for minutes; nobody needs an exponent beyond 19.
+const QUANTITY: &str = "[+-]?[0-9]{0,19}[.]?[0-9]{0,18}([numkMGTPE]|[KMGTPE]i|[eE][+-]?1?[0-9])?";
 
 /// Whether a text is an amount.
 pub(super) fn is_quantity(text: &str) -> String {
     format!("{text}.matches('^{QUANTITY}$') && isQuantity({text})")
 }
 
-/// An amount that is not negative.
+/// An amount that is not negative, and no more than Kubernetes says a quantity can be.
 pub(crate) fn amount(_: &mut SchemaGenerator) -> Schema {
     let shape = is_quantity("string(self)");
     let size = "!quantity(string(self)).isLessThan(quantity('0')) && \
-                !quantity(string(self)).isGreaterThan(quantity('1E'))";
+                !quantity(string(self)).isGreaterThan(quantity('9223372036854775807'))";
     let mut amount = json_schema!({ "x-kubernetes-int-or-string": true, "maxLength": MAX_QUANTITY });
     amount.insert(
         "x-kubernetes-validations".to_owned(),
         vec![rule(
             format!("{shape} && {size}"),
-            "must be a quantity that is not negative, such as 500m, 2 or 4Gi, and at most 1E",
+            "must be a quantity that is not negative, such as 500m, 2 or 4Gi, and less than 2^63",
         )]
         .into(),
     );
