@@ -37,4 +37,7 @@ mod terms;
 pub use clauses::{Enforcement, InvalidServiceLevel, Renewal, ServiceLevel};
 pub use lifecycle::{Action, Due, Event, Lifecycle, NotPossible, State};
 pub use obligations::{Alarm, Change, Delays, Findings, findings};
-pub use terms::{Clauses, InvalidKey, InvalidTerms, Party, PublicKey, TERMS_DOMAIN, Terms, signing_input};
+pub use terms::{
+    Clauses, InvalidKey, InvalidTerms, MOST_RESOURCES, Party, PublicKey, TERMS_DOMAIN, Terms, check_amount,
+    signing_input,
+};

@@ -148,6 +148,12 @@ impl Period {
     pub const fn seconds(self) -> u64 {
         self.0.seconds()
     }
+
+    /// The word by which it is written in an object: `Hourly`, or a length of time such as `15m`.
+    pub fn word(self) -> String {
+        let named = Self::NAMED.iter().find(|(_, _, period)| *period == self);
+        named.map_or_else(|| self.0.to_string(), |(word, _, _)| (*word).to_owned())
+    }
 }
 
 impl FromStr for Period {

@@ -35,6 +35,10 @@ pub enum Difference {
     Prices,
     /// Storage classes, services or images.
     Extras,
+    /// The labels of the virtual node.
+    Labels,
+    /// The images that the nodes have. They are for information and no part of a contract.
+    Images,
     /// What a contract would say.
     Conditions,
     /// The policy that it comes from, or its end.
@@ -48,6 +52,8 @@ impl fmt::Display for Difference {
             Self::LargestPod => formatter.write_str("largest pod"),
             Self::Prices => formatter.write_str("prices"),
             Self::Extras => formatter.write_str("storage classes, services or images"),
+            Self::Labels => formatter.write_str("labels"),
+            Self::Images => formatter.write_str("images"),
             Self::Conditions => formatter.write_str("contract conditions"),
             Self::Policy => formatter.write_str("policy or end"),
         }

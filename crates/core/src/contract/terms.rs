@@ -26,7 +26,8 @@ const SIGNATURE_DOMAIN: &str = "liqo.io/contract-signature/v1";
 
 /// Bytes in the canonical form; what the longest allowed clauses need.
 const LONGEST: usize = 128 << 10;
-const MOST_RESOURCES: usize = 64;
+/// Resources in a contract; as many as a list of resources may have in an object.
+pub const MOST_RESOURCES: usize = 64;
 /// Steps of a resource; as much as prices can reckon with.
 const LARGEST_AMOUNT: u128 = 1_000_000_000_000_000_000;
 /// Amendments of a contract; a number that every JSON library keeps.
@@ -243,7 +244,8 @@ fn check_resources(resources: &Resources) -> Result<(), InvalidTerms> {
     Ok(())
 }
 
-fn check_amount(name: &ResourceName, amount: Quantity) -> Result<(), String> {
+/// Whether a contract can be about so much of a resource; if not, why.
+pub fn check_amount(name: &ResourceName, amount: Quantity) -> Result<(), String> {
     let step = name.granularity().nanos();
     match u128::try_from(amount.nanos()) {
         Ok(nanos) if nanos > 0 && nanos % step == 0 && nanos / step <= LARGEST_AMOUNT => Ok(()),

@@ -27,6 +27,9 @@ fn periods_convert_exactly() {
     ] {
         assert_eq!(a, b);
     }
+    for word in ["Hourly", "Daily", "Weekly", "Monthly", "Yearly", "15m"] {
+        assert_eq!(word.parse::<Period>().unwrap().word(), word);
+    }
     // A billionth apart over a month.
     assert!(rate("7300.000000001", "Monthly") > rate("10", "Hourly"));
     assert!(rate("7299.999999999", "Monthly") < rate("10", "Hourly"));
