@@ -7,11 +7,19 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub mod discovery;
+mod identify;
 pub mod manager;
+mod process;
+mod report;
 mod values;
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The name under which clusters that are found are written about, from whichever process; also of the Deployment and the
+/// account of `liqo discovery`.
+pub const DISCOVERY: &str = "liqo-discovery";
 
 /// Exit code for arguments that cannot be understood; clap's.
 const USAGE: u8 = 2;
@@ -34,6 +42,9 @@ enum Command {
     /// Run the controller manager of a cluster
     #[command(after_help = EXIT_CODES)]
     Manager(Box<manager::Arguments>),
+    /// Find other clusters on the local network, and be found there
+    #[command(after_help = EXIT_CODES)]
+    Discovery(Box<discovery::Arguments>),
     /// Print the custom resource definitions of this version
     #[command(after_help = "Example:\n  liqo crds | kubectl apply --server-side -f -")]
     Crds,
@@ -43,7 +54,9 @@ enum Command {
 
 /// The command with all its arguments, for those who describe it.
 pub fn command() -> clap::Command {
-    Arguments::command().mut_subcommand("manager", |command| command.mut_args(manager::describe))
+    Arguments::command()
+        .mut_subcommand("manager", |command| command.mut_args(manager::describe))
+        .mut_subcommand("discovery", |command| command.mut_args(|argument| argument.hide_env_values(true)))
 }
 
 /// Runs what the process's arguments say.
@@ -63,13 +76,22 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
+    let refused = |problem: String| {
+        eprintln!("error: {problem}\n\nFor more information, try '--help'.");
+        Ok(ExitCode::from(USAGE))
+    };
     match (&arguments.command, matches.subcommand()) {
         (Command::Manager(arguments), Some((_, matches))) => {
-            if let Err(problem) = arguments.check().and_then(|()| arguments.start_logging()) {
-                eprintln!("error: {problem}\n\nFor more information, try '--help'.");
-                return Ok(ExitCode::from(USAGE));
+            match arguments.check().and_then(|()| arguments.start_logging()) {
+                Ok(()) => Ok(manager::run(arguments, matches)),
+                Err(problem) => refused(problem),
             }
-            Ok(manager::run(arguments, matches))
+        }
+        (Command::Discovery(arguments), Some((_, matches))) => {
+            match arguments.check().and_then(|()| arguments.start_logging()) {
+                Ok(()) => Ok(discovery::run(arguments, matches)),
+                Err(problem) => refused(problem),
+            }
         }
         (Command::Crds, _) => print_crds().map(|()| ExitCode::SUCCESS),
         _ => print(&format!("liqo {VERSION}\n")).map(|()| ExitCode::SUCCESS),

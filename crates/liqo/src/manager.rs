@@ -4,22 +4,22 @@
 //!            ┌──────────────────────── one process, one or more replicas ───────────────────────┐
 //!  probes ◀──┤ :8081   readiness: watches live; the leader's identity is established            │
 //!  metrics ◀─┤ :8080                                                                             │
+//!    peers ◀─┤ :5000   the authentication service, in all                                       │
 //!            │ lease ── who leads ──▶ rooms write              watches ──▶ rooms know, in all    │
 //!            └───────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::ArgMatches;
 use liqo_kit::rbac::Rule;
 
 mod arguments;
-mod client;
 mod election;
 mod notes;
 mod process;
 mod report;
+mod rooms;
 #[cfg(test)]
 mod tests;
 
@@ -43,11 +43,15 @@ const RULES: &[Rule] = &[
 
 /// All that the manager must be allowed to do, room by room.
 pub fn rules() -> Vec<Rule> {
-    [RULES, liqo_identity::RULES].concat()
+    [
+        RULES,
+        liqo_identity::RULES,
+        liqo_authentication::RULES,
+        liqo_discovery::RULES,
+        liqo_discovery::WAN_RULES,
+    ]
+    .concat()
 }
-
-/// DNS is asked in threads of its own; a few are plenty.
-const BLOCKING_THREADS: usize = 4;
 
 /// Runs the manager until it is asked to end.
 pub(crate) fn run(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
@@ -62,12 +66,5 @@ pub(crate) fn run(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(arguments.process.worker_threads.0.into())
-        .max_blocking_threads(BLOCKING_THREADS)
-        .thread_name("liqo")
-        .enable_all()
-        .build()
-        .context("cannot start threads")?;
-    runtime.block_on(process::run(arguments))
+    arguments.process.runtime()?.block_on(process::run(arguments))
 }

@@ -77,20 +77,45 @@ fn there_is_one_file_per_kind_and_it_reads_back_as_the_same_definition() {
 }
 
 #[test]
-fn the_roles_hold_every_rule_of_the_manager_once_with_its_reason() {
+fn the_roles_hold_every_rule_once_with_its_reason() {
     let folder = rbac::folder();
     let text = &folder.files["_rbac.tpl"];
-    for template in ["cluster", "namespace"] {
-        let begin = format!("{{{{- define \"liqo.rbac.controllerManager.{template}\" -}}}}\n");
-        let (_, rest) = text.split_once(&begin).unwrap();
-        let (yaml, _) = rest.split_once("{{- end }}").unwrap();
-        let rules: Vec<serde_json::Value> = serde_saphyr::from_str(yaml).unwrap();
-        assert!(!rules.is_empty() && rules.iter().all(|rule| rule["verbs"].is_array()), "{yaml}");
+    for (role, rules) in rbac::roles() {
+        let mut all = String::new();
+        for template in ["cluster", "namespace"] {
+            let begin = format!("{{{{- define \"liqo.rbac.{role}.{template}\" -}}}}\n");
+            let (_, rest) = text.split_once(&begin).unwrap();
+            let (yaml, _) = rest.split_once("{{- end }}").unwrap();
+            let rules: Vec<serde_json::Value> = serde_saphyr::from_str(yaml).unwrap();
+            assert!(!rules.is_empty() && rules.iter().all(|rule| rule["verbs"].is_array()), "{yaml}");
+            all += yaml;
+        }
+        for rule in &rules {
+            let same = rules.iter().filter(|other| other.why == rule.why).count();
+            assert_eq!(all.matches(&format!("# {}\n", rule.why)).count(), same, "{}", rule.why);
+            let create = rule.verbs.contains(&"create");
+            assert!(!create || rule.names.is_empty(), "creating cannot be bound to names: {}", rule.why);
+            assert!(!rule.verbs.contains(&"*") && !rule.resources.contains(&"*"), "{}", rule.why);
+        }
     }
-    for rule in liqo::manager::rules() {
-        assert_eq!(text.matches(&format!("# {}\n", rule.why)).count(), 1, "{}", rule.why);
-        let create = rule.verbs.contains(&"create");
-        assert!(!create || rule.names.is_empty(), "creating cannot be bound to names: {}", rule.why);
-        assert!(!rule.verbs.contains(&"*") && !rule.resources.contains(&"*"), "{}", rule.why);
-    }
+}
+
+#[test]
+fn a_rule_that_another_gives_anyway_is_left_out_and_its_reason_kept() {
+    use liqo_kit::rbac::Rule;
+    let rules = [
+        Rule::namespace(&[""], &["secrets"], &["list"], "one by name").named(&["a"]),
+        Rule::namespace(&[""], &["secrets"], &["list", "create"], "those here"),
+        Rule::cluster(&[""], &["secrets"], &["list"], "those everywhere"),
+        Rule::cluster(&[""], &["secrets"], &["list"], "everywhere, too"),
+        Rule::cluster(&[""], &["nodes"], &["list"], "another kind"),
+    ];
+    let found: Vec<_> =
+        rbac::merged(&rules).into_iter().map(|given| (given.rule.why, given.reasons)).collect();
+    let expected = [
+        ("those here", vec!["one by name", "those here"]),
+        ("those everywhere", vec!["those everywhere", "everywhere, too"]),
+        ("another kind", vec!["another kind"]),
+    ];
+    assert_eq!(found, expected);
 }

@@ -1,11 +1,11 @@
 //! The flags. Names and defaults are those of Liqo's controller manager, so that manifests carry over.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
 
 use clap::{ArgAction, Args};
 use liqo_api::names::{ClusterId, ClusterName, NamespaceName};
-use liqo_kit::telemetry::LogFormat;
 
+use crate::process::Process;
 use crate::values::{
     Amount, Annotations, Endpoint, Host, Labels, Listen, Maybe, ObjectName, Percent, Port, Span, Workers,
     parse_bool,
@@ -21,6 +21,8 @@ pub struct Arguments {
     pub(super) identity: Identity,
     #[command(flatten)]
     pub(super) process: Process,
+    #[command(flatten)]
+    pub(super) leading: Leading,
     #[command(flatten)]
     pub(super) sharing: Sharing,
     #[command(flatten)]
@@ -56,34 +58,10 @@ pub(super) struct Identity {
     pub(super) liqo_namespace: NamespaceName,
 }
 
-/// How the process runs.
+/// How one of several managers comes to lead.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Process")]
-pub(super) struct Process {
-    /// Where to serve metrics
-    #[arg(long, env = "LIQO_METRICS_ADDRESS", default_value = ":8080", value_name = "ADDRESS")]
-    pub(super) metrics_address: Listen,
-
-    /// Where to answer probes: /healthz and /readyz
-    #[arg(long, env = "LIQO_HEALTH_PROBE_ADDRESS", default_value = ":8081", value_name = "ADDRESS")]
-    pub(super) health_probe_address: Listen,
-
-    /// How log lines look: plain for people, json for machines
-    #[arg(long, env = "LIQO_LOG_FORMAT", default_value = "plain", value_name = "FORMAT")]
-    pub(super) log_format: LogFormat,
-
-    /// What is logged, such as info or info,liqo_kit=debug
-    #[arg(long, env = "LIQO_LOG_FILTER", default_value = "info", value_name = "FILTER")]
-    pub(super) log_filter: String,
-
-    /// Where the cluster is, for running outside of it
-    #[arg(long, env = "LIQO_KUBECONFIG", default_value = "", hide_default_value = true, value_name = "FILE")]
-    pub(super) kubeconfig: Maybe<PathBuf>,
-
-    /// The pod that this is [default: the host name]
-    #[arg(long, env = "POD_NAME", default_value = "", hide_default_value = true, value_name = "NAME")]
-    pub(super) pod_name: Maybe<ObjectName>,
-
+pub(super) struct Leading {
     /// How long others wait for a leader that is silent before one of them leads
     #[arg(long, env = "LIQO_LEASE_DURATION", default_value = "15s", value_name = "DURATION")]
     pub(super) lease_duration: Span,
@@ -95,10 +73,6 @@ pub(super) struct Process {
     /// How often the leader renews its lease, and the others look at it
     #[arg(long, env = "LIQO_LEASE_RETRY_PERIOD", default_value = "2s", value_name = "DURATION")]
     pub(super) lease_retry_period: Span,
-
-    /// Threads that do the work
-    #[arg(long, env = "LIQO_WORKER_THREADS", default_value = "2", value_name = "NUMBER")]
-    pub(super) worker_threads: Workers,
 
     /// How often everything would be looked at again
     #[arg(long, env = "LIQO_RESYNC_PERIOD", default_value = "10h", value_name = "DURATION")]
@@ -152,17 +126,9 @@ pub(super) struct Peering {
     #[arg(long, env = "LIQO_AUTO_JOIN_DISCOVERED_CLUSTERS", default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
     pub(super) auto_join_discovered_clusters: bool,
 
-    /// Look for clusters in the local network
-    #[arg(long, env = "LIQO_MDNS_ENABLE_DISCOVERY", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
-    pub(super) mdns_enable_discovery: bool,
-
-    /// Let clusters in the local network find this one
-    #[arg(long, env = "LIQO_MDNS_ENABLE_ADVERTISEMENT", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
-    pub(super) mdns_enable_advertisement: bool,
-
-    /// For how long clusters in the local network remember this one
-    #[arg(long, env = "LIQO_MDNS_TTL", default_value = "90s", value_name = "DURATION")]
-    pub(super) mdns_ttl: Span,
+    /// Where to answer other clusters, over HTTPS
+    #[arg(long, env = "LIQO_AUTH_ADDRESS", default_value = ":5000", value_name = "ADDRESS")]
+    pub(super) auth_address: Listen,
 
     /// Where other clusters reach the authentication service
     #[arg(
@@ -183,6 +149,14 @@ pub(super) struct Peering {
         value_name = "PORT"
     )]
     pub(super) auth_service_port_override: Maybe<Port>,
+
+    /// Say that public authorities vouch for the API server, so that peers need not be told its own
+    #[arg(long, env = "LIQO_API_SERVER_TRUSTED_CA", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
+    pub(super) api_server_trusted_ca: bool,
+
+    /// The name servers for search domains, as ADDRESS:PORT,ADDRESS:PORT [default: those that the pod uses]
+    #[arg(long, env = "LIQO_NAME_SERVERS", value_delimiter = ',', value_name = "ADDRESSES")]
+    pub(super) name_servers: Vec<SocketAddr>,
 
     /// Peers that are worked on at the same time
     #[arg(long, env = "LIQO_FOREIGN_CLUSTER_WORKERS", default_value = "1", value_name = "NUMBER")]
@@ -302,13 +276,12 @@ pub(super) struct Storage {
 impl Arguments {
     /// Sets up logging, unless its filter is nonsense.
     pub(crate) fn start_logging(&self) -> Result<(), String> {
-        liqo_kit::telemetry::init(self.process.log_format, &self.process.log_filter)
-            .map_err(|error| error.to_string())
+        self.process.start_logging()
     }
 
     /// Whether the flags make sense together; the error says which do not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let Process { lease_duration, lease_renew_deadline, lease_retry_period, .. } = &self.process;
+        let Leading { lease_duration, lease_renew_deadline, lease_retry_period, .. } = &self.leading;
         if lease_duration.0.subsec_nanos() != 0 || lease_duration.0.is_zero() {
             // A Lease holds whole seconds; others would wait for less than the leader believes.
             return Err("--lease-duration must be a whole number of seconds, and not 0".to_owned());

@@ -24,9 +24,9 @@
 - {{ printf "--cluster-labels=%s" (include "liqo.keyValues" .) | quote }}
 {{- end }}
 - {{ printf "--auto-join-discovered-clusters=%t" $discovery.autojoin | quote }}
-- {{ printf "--mdns-enable-discovery=%t" $discovery.enableDiscovery | quote }}
-- {{ printf "--mdns-enable-advertisement=%t" $discovery.enableAdvertisement | quote }}
-- {{ printf "--mdns-ttl=%ds" (int $discovery.ttl) | quote }}
+{{- with $discovery.nameServers }}
+- {{ printf "--name-servers=%s" (join "," .) | quote }}
+{{- end }}
 - {{ printf "--resource-sharing-percentage=%d" (int $config.resourceSharingPercentage) | quote }}
 - {{ printf "--enable-incoming-peering=%t" $config.incomingPeeringEnabled | quote }}
 - {{ printf "--offer-disable-auto-accept=%t" $config.offerDisableAutoAccept | quote }}
@@ -40,6 +40,11 @@
 {{- with .Values.virtualKubelet.imageName }}
 - {{ printf "--kubelet-image=%s" . | quote }}
 {{- end }}
+{{- if .Values.apiServer.trustedCA }}
+- "--api-server-trusted-ca=true"
+{{- end }}
+{{- include "liqo.auth.overrides" . }}
+- "--auth-address=:5000"
 - "--metrics-address=:8080"
 - "--health-probe-address=:8081"
 - {{ printf "--log-format=%s" .Values.controllerManager.logFormat | quote }}

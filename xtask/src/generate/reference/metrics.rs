@@ -9,8 +9,8 @@ use anyhow::Context;
 
 use super::cell;
 
-/// The crates whose metrics the manager serves.
-const SERVED: [&str; 3] = ["identity", "kit", "liqo"];
+/// The crates whose metrics the roles serve.
+const SERVED: [&str; 5] = ["authentication", "discovery", "identity", "kit", "liqo"];
 
 /// What the kit's own collector tells of every process; it is not registered one by one.
 const PROCESS: &str = "\
@@ -38,7 +38,8 @@ pub(super) fn page(root: &Path) -> anyhow::Result<String> {
         .map(|metric| format!("| `{}` | {} | {} |\n", metric.name, metric.kind, cell(&metric.help)))
         .collect();
     Ok(format!(
-        "# Metrics\n\nServed at `/metrics` on `--metrics-address` (`:8080`), in the format of OpenMetrics.\n\n\
+        "# Metrics\n\nServed at `/metrics` on `--metrics-address` (`:8080`), in the format of OpenMetrics. `liqo discovery` \
+         serves those of `liqo_discovery` about the local network, and the general ones.\n\n\
          | metric | type | what |\n|---|---|---|\n{rows}{PROCESS}"
     ))
 }
@@ -70,43 +71,76 @@ pub(super) struct Metric {
     pub(super) help: String,
 }
 
-/// The metrics that a file registers: `register("name", "help", self.field…)`, below a prefix where one is set.
+/// Calls that make or prefix metrics, and what is in front of their arguments.
+const CALLS: [&str; 4] =
+    ["sub_registry_with_prefix(", ".register(", ".register_with_unit(", ".encode_descriptor("];
+
+/// The metrics that a file registers: `register("name", "help", self.field…)`, below a prefix where one is set. The help may
+/// also be a variable that is bound to a text before.
 pub(super) fn metrics(text: &str) -> Vec<Metric> {
-    let (mut found, mut prefix) = (Vec::new(), String::new());
-    let mut rest = text;
-    while let Some(start) = rest
-        .find("sub_registry_with_prefix(")
-        .into_iter()
-        .chain(rest.find("register(\n"))
-        .chain(rest.find(".register(\""))
-        .min()
+    let (mut found, mut prefix, mut at) = (Vec::new(), String::new(), 0);
+    while let Some((start, call)) =
+        CALLS.iter().filter_map(|call| Some((at + text[at..].find(call)?, *call))).min()
     {
-        rest = &rest[start..];
-        let Some((literal, after)) = literal(rest) else { break };
-        if rest.starts_with("sub_registry") {
-            prefix = format!("{literal}_");
-            rest = after;
+        at = start + call.len();
+        let arguments = arguments(&text[at..]);
+        let Some(name) = arguments.first().and_then(|name| literal(name)) else { continue };
+        if call == CALLS[0] {
+            prefix = format!("{name}_");
             continue;
         }
-        let Some((help, after)) = self::literal(after) else { break };
-        let metric = after.split(')').next().unwrap_or_default();
-        let kind = kind(text, metric);
+        let help = arguments.get(1).and_then(|help| literal(help).or_else(|| bound(&text[..start], help)));
+        let Some(help) = help else { continue };
+        let kind = match call {
+            ".encode_descriptor(" if prefix.is_empty() => continue,
+            ".encode_descriptor(" => "gauge",
+            _ => kind(text, arguments.last().copied().unwrap_or_default()),
+        };
+        let unit = if arguments.contains(&"Unit::Seconds") { "_seconds" } else { "" };
         let suffix = match kind {
             "counter" => "_total",
             "info" => "_info",
             _ => "",
         };
-        found.push(Metric { name: format!("{prefix}{literal}{suffix}"), kind, help });
-        rest = after;
+        found.push(Metric { name: format!("{prefix}{name}{unit}{suffix}"), kind, help });
     }
     found
 }
 
-/// The next text in quotes, and what follows it.
-fn literal(text: &str) -> Option<(String, &str)> {
+/// The arguments of a call, whose opening bracket has been read.
+fn arguments(text: &str) -> Vec<&str> {
+    let (mut found, mut depth, mut quoted, mut from) = (Vec::new(), 0, false, 0);
+    for (at, character) in text.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' => depth += 1,
+            ')' | ']' if depth > 0 => depth -= 1,
+            ')' | ',' if depth == 0 => {
+                found.push(text[from..at].trim());
+                from = at + 1;
+                if character == ')' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|argument| !argument.is_empty());
+    found
+}
+
+/// The text in quotes, if it is one, on one line.
+fn literal(text: &str) -> Option<String> {
     let (_, from) = text.split_once('"')?;
-    let (literal, after) = from.split_once('"')?;
-    Some((literal.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\ ", ""), after))
+    let (literal, _) = from.split_once('"')?;
+    Some(literal.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\ ", ""))
+}
+
+/// The text that a variable is bound to.
+fn bound(before: &str, name: &str) -> Option<String> {
+    let (_, after) = before.rsplit_once(&format!("let {name} = "))?;
+    literal(after)
 }
 
 /// The type of the field or variable that is registered, as the same file declares it.

@@ -36,6 +36,7 @@ fn a_metric_has_its_prefix_type_and_help() {
 struct M {
     applied: Family<L, Counter>,
     depth: Gauge,
+    took: Histogram,
 }
 fn register(&self, registry: &mut Registry) {
     let registry = registry.sub_registry_with_prefix("watch");
@@ -45,11 +46,20 @@ fn register(&self, registry: &mut Registry) {
         "How many wait",
         self.depth.clone(),
     );
+    let help = "How long
+        it took";
+    registry.register_with_unit("took", help, Unit::Seconds, self.took.clone());
+}
+fn encode(mut encoder: DescriptorEncoder<'_>) {
+    let help = "Until it ends";
+    let mut descriptor = encoder.encode_descriptor("left_seconds", help, None, MetricType::Gauge)?;
 }"#;
     let found: Vec<_> = metrics::metrics(text).into_iter().map(|m| (m.name, m.kind, m.help)).collect();
     let expected = [
         ("watch_applied_total", "counter", "Objects new or changed"),
         ("watch_depth", "gauge", "How many wait"),
+        ("watch_took_seconds", "histogram", "How long it took"),
+        ("watch_left_seconds", "gauge", "Until it ends"),
     ];
     assert_eq!(found, expected.map(|(name, kind, help)| (name.to_owned(), kind, help.to_owned())));
 }

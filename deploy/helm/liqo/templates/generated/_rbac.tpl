@@ -14,6 +14,84 @@
   resources: ["clusterconfigs/status"]
   resourceNames: ["liqo"]
   verbs: ["patch"]
+# note who peers are, and those that come by themselves
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["foreignclusters"]
+  verbs: ["get", "list", "watch", "create", "patch"]
+# tell how far the authentication is
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["foreignclusters/status"]
+  verbs: ["patch"]
+# the tenant namespaces of peers
+- apiGroups: [""]
+  resources: ["namespaces"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# the Secret with the cluster's key, on the first start
+# read the cluster's key, and notice when it is lost
+# tokens, and the certificate of the authentication service
+# our identities at peers, in the tenant namespaces
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# what peers may do in their tenant namespaces
+- apiGroups: ["rbac.authorization.k8s.io"]
+  resources: ["roles"]
+  verbs: ["list", "watch", "create", "patch"]
+# give peers their role, and take it away
+- apiGroups: ["rbac.authorization.k8s.io"]
+  resources: ["rolebindings"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# refuse a peer whose ID is the name of a user
+- apiGroups: ["rbac.authorization.k8s.io"]
+  resources: ["clusterrolebindings"]
+  verbs: ["list"]
+# have certificates made for peers
+- apiGroups: ["certificates.k8s.io"]
+  resources: ["certificatesigningrequests"]
+  verbs: ["get", "list", "watch", "create"]
+# approve them
+- apiGroups: ["certificates.k8s.io"]
+  resources: ["certificatesigningrequests/approval"]
+  verbs: ["patch", "update"]
+# approve them, for clients of the API server and for nobody else
+- apiGroups: ["certificates.k8s.io"]
+  resources: ["signers"]
+  resourceNames: ["kubernetes.io/kube-apiserver-client"]
+  verbs: ["approve"]
+# find the API server's address where none is configured
+- apiGroups: [""]
+  resources: ["nodes"]
+  verbs: ["list"]
+# tell about an identity that is refused
+# tell about peers; events about objects without namespace are in the namespace default
+# tell about clusters that were found or refused; events about objects without namespace are in default
+- apiGroups: ["events.k8s.io"]
+  resources: ["events"]
+  verbs: ["create"]
+# give peers the right to ask for resources
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["resourcerequests"]
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
+# give peers the right to see and make offers and contracts
+- apiGroups: ["sharing.liqo.io"]
+  resources: ["resourceoffers", "contracts"]
+  verbs: ["get", "list", "watch", "create", "patch"]
+# give peers the right to accept, refuse and sign
+- apiGroups: ["sharing.liqo.io"]
+  resources: ["resourceoffers/status", "contracts/status"]
+  verbs: ["get", "patch"]
+# a ForeignCluster for each cluster that is found, as long as it is advertised
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["foreignclusters"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# know which domains to search
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["searchdomains"]
+  verbs: ["list", "watch"]
+# tell what was found there
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["searchdomains/status"]
+  verbs: ["patch"]
 {{- end }}
 {{- define "liqo.rbac.controllerManager.namespace" -}}
 # the Lease by which one replica leads
@@ -25,26 +103,32 @@
   resources: ["leases"]
   resourceNames: ["liqo-controller-manager"]
   verbs: ["get", "update"]
-# the Secret with the cluster's key, on the first start
-- apiGroups: [""]
-  resources: ["secrets"]
-  verbs: ["create"]
-# read the cluster's key, and notice when it is lost
-- apiGroups: [""]
-  resources: ["secrets"]
-  resourceNames: ["liqo-identity"]
-  verbs: ["list", "watch"]
 # the ConfigMap with the cluster's ID and name
-- apiGroups: [""]
-  resources: ["configmaps"]
-  verbs: ["create"]
 # compare the ConfigMap with the key, and note the key's fingerprint on it
+# note which peers were put out; read the API server's address and authority
 - apiGroups: [""]
   resources: ["configmaps"]
-  resourceNames: ["clusterid-configmap"]
-  verbs: ["list", "watch", "patch"]
-# tell about an identity that is refused
+  verbs: ["list", "watch", "create", "patch", "delete"]
+{{- end }}
+{{- define "liqo.rbac.discovery.cluster" -}}
+# a ForeignCluster for each cluster that is found, as long as it is advertised
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["foreignclusters"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# tell about clusters that were found or refused; events about objects without namespace are in default
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create"]
+{{- end }}
+{{- define "liqo.rbac.discovery.namespace" -}}
+# know who this cluster is
+- apiGroups: [""]
+  resources: ["configmaps"]
+  resourceNames: ["clusterid-configmap"]
+  verbs: ["list", "watch"]
+# know where others reach the authentication service
+- apiGroups: [""]
+  resources: ["services"]
+  resourceNames: ["liqo-auth"]
+  verbs: ["list", "watch"]
 {{- end }}

@@ -1,4 +1,4 @@
-//! The client of the cluster that the manager runs in.
+//! The client of the cluster that the process runs in.
 
 use std::path::Path;
 
@@ -13,16 +13,15 @@ use crate::VERSION;
 /// Watches of this process on its own cluster; one connection holds as many.
 const WATCHES: usize = 64;
 
-/// A client: of the pod's own account, or of a kubeconfig.
-pub(super) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
+/// A client: of the pod's own account, or of a kubeconfig. The API server is told that `agent` asks.
+pub(crate) async fn connect(agent: &str, kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
     let mut config = match kubeconfig {
         Some(path) => from_file(path).await?,
         None => kube::Config::incluster()
             .context("this is no pod with an account; outside of a cluster, use --kubeconfig FILE")?,
     };
     // Audit logs and the server's own metrics then tell who asked.
-    let agent =
-        HeaderValue::from_str(&format!("liqo-manager/{VERSION}")).context("the version is no header")?;
+    let agent = HeaderValue::from_str(&format!("{agent}/{VERSION}")).context("the version is no header")?;
     config.headers.retain(|(name, _): &(HeaderName, HeaderValue)| *name != USER_AGENT);
     config.headers.push((USER_AGENT, agent));
     let limits = ClientConfig { max_watches: WATCHES, ..ClientConfig::default() };

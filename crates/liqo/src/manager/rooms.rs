@@ -1,0 +1,168 @@
+//! The rooms of the manager, and what they tell each other.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use liqo_api::names;
+use liqo_discovery::Wan;
+use liqo_identity::Wanted;
+use liqo_kit::health::Checks;
+use liqo_kit::lease::Leadership;
+use liqo_kit::watch::WatchMetrics;
+use liqo_kit::write::WriteMetrics;
+use liqo_kit::{Queue, Supervisor};
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+
+use super::Arguments;
+use crate::identify::Asking;
+use crate::{DISCOVERY, VERSION, process};
+
+/// What this version can do, as other clusters are told.
+const CAPABILITIES: [&str; 3] = ["identity", "authentication", "discovery"];
+
+/// The rooms. Clones share them.
+#[derive(Clone)]
+pub(super) struct Rooms {
+    identity: liqo_identity::Room,
+    pub(super) authentication: liqo_authentication::Room,
+    discovery: liqo_discovery::Room,
+    /// Who we are, for those who need no key.
+    own: watch::Sender<Option<names::Identity>>,
+}
+
+impl Rooms {
+    pub(super) fn new(client: &kube::Client, arguments: &Arguments, pod: &str) -> Self {
+        let identity = liqo_identity::Room::new(client.clone(), identity_settings(arguments, pod));
+        let authentication = liqo_authentication::Room::new(
+            client.clone(),
+            authentication_settings(arguments, pod),
+            identity.identity(),
+        );
+        let own = watch::Sender::new(None);
+        let settings = discovery_settings(arguments, pod);
+        let discovery =
+            liqo_discovery::Room::new(client.clone(), settings, own.subscribe(), Arc::new(Asking));
+        Self { identity, authentication, discovery, own }
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        self.identity.metrics().register(registry);
+        self.authentication.metrics().register(registry);
+        self.discovery.metrics().register(registry);
+    }
+
+    /// Starts to watch, in every process.
+    pub(super) fn start(&self, supervisor: &Supervisor, watches: &WatchMetrics) {
+        self.identity.start(supervisor, watches);
+        self.authentication.start(supervisor, watches);
+        self.discovery.start(supervisor, watches);
+        let (mut identity, own) = (self.identity.identity(), self.own.clone());
+        supervisor.critical("own identity", |stop| async move {
+            loop {
+                let now = identity
+                    .borrow_and_update()
+                    .as_deref()
+                    .map(|identity| names::Identity { id: identity.id.clone(), name: identity.name.clone() });
+                own.send_if_modified(|known| std::mem::replace(known, now.clone()) != now);
+                // The room lives as long as the process, and with it who tells of changes.
+                if stop.run_until_cancelled(identity.changed()).await.is_none_or(|told| told.is_err()) {
+                    stop.cancelled().await;
+                    return Ok::<_, Infallible>(());
+                }
+            }
+        });
+    }
+
+    /// Adds what each room has to say about being ready; call it after [`Rooms::start`].
+    pub(super) fn add_checks(&self, checks: &Checks) {
+        self.identity.add_checks(checks);
+        self.authentication.add_checks(checks);
+        self.discovery.add_checks(checks);
+    }
+
+    /// Whether the rooms lead.
+    pub(super) fn are_leading(&self) -> bool {
+        self.identity.is_leading()
+    }
+
+    /// Makes the rooms' queues and starts what drains them.
+    pub(super) fn leaders(self, supervisor: &Supervisor, writes: &WriteMetrics) -> Leaders {
+        let [identity, authentication, discovery] = [
+            ("identity", self.identity.queue(writes)),
+            ("authentication", self.authentication.queue(writes)),
+            ("discovery", self.discovery.queue(writes)),
+        ]
+        .map(|(name, (queue, worker))| {
+            process::drain(supervisor, name, worker);
+            queue
+        });
+        Leaders { rooms: self, queues: Queues { identity, authentication, discovery } }
+    }
+}
+
+struct Queues {
+    identity: Queue,
+    authentication: Queue,
+    discovery: Queue,
+}
+
+/// The rooms as they lead.
+pub(super) struct Leaders {
+    rooms: Rooms,
+    queues: Queues,
+}
+
+impl Leaders {
+    /// Leads in all rooms until the leadership ends.
+    pub(super) async fn lead(&self, leadership: Leadership) {
+        let (rooms, queues) = (&self.rooms, &self.queues);
+        let gate = {
+            let leadership = leadership.clone();
+            Arc::new(move || leadership.is_valid())
+        };
+        let writing = async {
+            tokio::join!(
+                rooms.identity.lead(&queues.identity, leadership.clone()),
+                rooms.authentication.lead(&queues.authentication, leadership.clone()),
+            );
+        };
+        let finding = rooms.discovery.run(&queues.discovery, gate, leadership.ended().clone());
+        let (mut writing, mut finding) = (std::pin::pin!(writing), std::pin::pin!(finding));
+        tokio::select! {
+            () = &mut writing => finding.await,
+            // Half of the rooms are worse than none: whoever leads next begins anew with all of them.
+            () = &mut finding => if leadership.ended().is_cancelled() {
+                writing.await;
+            },
+        }
+    }
+}
+
+fn identity_settings(arguments: &Arguments, pod: &str) -> liqo_identity::Settings {
+    let identity = &arguments.identity;
+    liqo_identity::Settings {
+        namespace: identity.liqo_namespace.clone(),
+        wanted: Wanted { id: identity.cluster_id.0.clone(), name: identity.cluster_name.0.clone() },
+        version: VERSION.to_owned(),
+        capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
+        pod: pod.to_owned(),
+    }
+}
+
+fn authentication_settings(arguments: &Arguments, pod: &str) -> liqo_authentication::Settings {
+    liqo_authentication::Settings {
+        public_api_server: arguments.peering.api_server_trusted_ca,
+        ..liqo_authentication::Settings::new(arguments.identity.liqo_namespace.clone(), pod)
+    }
+}
+
+fn discovery_settings(arguments: &Arguments, pod: &str) -> liqo_discovery::Settings {
+    liqo_discovery::Settings {
+        // The local network is for `liqo discovery`, which has the network of a node.
+        lan: None,
+        wan: Some(Wan { name_servers: arguments.peering.name_servers.clone() }),
+        controller: DISCOVERY.to_owned(),
+        pod: pod.to_owned(),
+    }
+}
