@@ -223,6 +223,9 @@ async fn a_cluster_is_found_at_once(world: &World<'_>) {
     let _room = world.look(lan(None, true)).await;
     found(&world.client, "cluster-b", SOON).await;
     println!("a cluster that was there before was found after {:?}", started.elapsed());
+    // The next section must find it anew, and not what is left of this one.
+    advertising.stop();
+    gone(&world.client, "cluster-b", SOON).await;
 }
 
 async fn a_goodbye_is_noticed(world: &World<'_>) {
