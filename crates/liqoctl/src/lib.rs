@@ -186,11 +186,13 @@ fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<E
 fn look(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     run(async {
         tokio::select! {
-            done = work => done,
+            // Listening begins before the work does: who is interrupted in between ends with the same code.
+            biased;
             interrupted = tokio::signal::ctrl_c() => {
                 interrupted?;
                 Ok(ExitCode::from(INTERRUPTED))
             }
+            done = work => done,
         }
     })
 }
