@@ -111,7 +111,7 @@ pub(crate) fn superfluous(
 }
 
 /// Kinds that an older version may have used, besides those that this one uses.
-pub(crate) const CHART_KINDS: [(&str, &str); 18] = [
+pub(crate) const CHART_KINDS: [(&str, &str); 20] = [
     ("v1", "ConfigMap"),
     ("v1", "Secret"),
     ("v1", "Service"),
@@ -129,6 +129,8 @@ pub(crate) const CHART_KINDS: [(&str, &str); 18] = [
     ("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration"),
     ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"),
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
 ];
 

@@ -27,6 +27,7 @@ const SERVICES: &str = "networkManager.config.serviceCIDR";
 const RESERVED: &str = "networkManager.config.reservedSubnets";
 const SHARING: &str = "controllerManager.config.resourceSharingPercentage";
 const PORT: &str = "gateway.config.listeningPort";
+const AUTH_TYPE: &str = "auth.service.type";
 
 /// What the user gave with flags that stand for values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -182,10 +183,18 @@ fn found(sources: &Sources<'_>, name: Option<&Found<String>>) -> Value {
         labels.insert(liqo_api::labels::REGION.to_owned(), json!(region.value));
     }
     put(&mut values, LABELS, Value::Object(labels));
+    if sources.distribution.is_some_and(has_no_balancer) {
+        put(&mut values, AUTH_TYPE, json!("NodePort"));
+    }
     if sources.distribution == Some(Distribution::Openshift) {
         put(&mut values, "openshiftConfig.enable", json!(true));
     }
     values
+}
+
+/// Where a LoadBalancer Service would wait for ever, or as in k3s for the port that its ingress has.
+fn has_no_balancer(distribution: Distribution) -> bool {
+    matches!(distribution, Distribution::Kind | Distribution::K3s | Distribution::Sandbox)
 }
 
 /// What the flags say.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::inventory::Seen;
-use crate::names::{GROUP_SUFFIX, INSTALLATION, MANAGER};
+use crate::names::{GROUP_SUFFIX, INSTALLATION, MANAGED_BY, MANAGER};
 use crate::objects::{Id, Owner, owner};
 
 /// Kinds that Kubernetes itself keeps in every namespace, or that follow others.
@@ -53,9 +53,35 @@ pub(super) fn turn(id: &Id) -> u8 {
     }
 }
 
+/// When objects of a kind end, while a manager lives that ends them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// They find other clusters.
+    Finding,
+    /// They are the other clusters.
+    Parting,
+    /// They are about what was agreed on with those.
+    Rest,
+}
+
+/// When the objects of this kind end.
+pub(super) fn ending(kind: &str) -> Ending {
+    match kind {
+        "SearchDomain" => Ending::Finding,
+        "ForeignCluster" => Ending::Parting,
+        _ => Ending::Rest,
+    }
+}
+
+/// What the manager made for and with peers: tokens, certificates, tenant namespaces and what peers may do there. It
+/// belongs to the peerings, and stays as long as they do.
+pub(super) fn is_of_peerings(seen: &Seen) -> bool {
+    seen.labels.get(MANAGED_BY).is_some_and(|by| by == MANAGER)
+}
+
 /// Of everything labelled ours, what an uninstallation deletes one by one; definitions, custom objects and the
 /// namespace have steps of their own.
-pub(super) fn one_by_one(labelled: &[Seen], namespace: &str) -> Vec<Seen> {
+pub(super) fn one_by_one(labelled: &[Seen], namespace: &str, purge: bool) -> Vec<Seen> {
     let mut chosen: Vec<Seen> = labelled
         .iter()
         .filter(|seen| !seen.owned && owner(Some(&seen.labels)) != Owner::Foreign)
@@ -63,6 +89,7 @@ pub(super) fn one_by_one(labelled: &[Seen], namespace: &str) -> Vec<Seen> {
         .filter(|seen| !FOLLOWERS.contains(&seen.id.kind.as_str()))
         .filter(|seen| !is_liqo_group(seen.id.group()))
         .filter(|seen| !is_identity(&seen.id, namespace))
+        .filter(|seen| purge || !is_of_peerings(seen))
         // The notes go last, so that an interrupted uninstallation is still known as one.
         .filter(|seen| !is_known_by_name(&seen.id, namespace))
         .cloned()

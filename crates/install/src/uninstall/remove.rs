@@ -42,7 +42,11 @@ impl Removing<'_> {
         let (workloads, rest): (Vec<Seen>, Vec<Seen>) =
             self.others().into_iter().partition(|seen| plan::turn(&seen.id) == plan::WORKLOADS);
         if self.purge {
-            self.end_peerings(!workloads.is_empty()).await?;
+            // What finds clusters would find again those that are being parted from.
+            let (manager, finders): (Vec<Seen>, Vec<Seen>) =
+                workloads.iter().cloned().partition(|seen| seen.id.name == MANAGER);
+            self.delete_all(&finders).await?;
+            self.end_peerings(!manager.is_empty()).await?;
         }
         self.delete_all(&workloads).await?;
         self.wait_for_pods().await?;
@@ -60,14 +64,14 @@ impl Removing<'_> {
 
     /// What calls the manager.
     pub(super) async fn webhooks(&self) -> Result<(), InstallError> {
-        let mut webhooks = self.survey.one_by_one();
+        let mut webhooks = self.survey.one_by_one(self.purge);
         webhooks.retain(|seen| plan::turn(&seen.id) == plan::WEBHOOKS);
         self.delete_all(&webhooks).await
     }
 
     /// Everything else that goes one by one.
     fn others(&self) -> Vec<Seen> {
-        let mut others = self.survey.one_by_one();
+        let mut others = self.survey.one_by_one(self.purge);
         others.retain(|seen| plan::turn(&seen.id) != plan::WEBHOOKS);
         others
     }

@@ -81,7 +81,8 @@ async fn inside(target: &Target, kinds: &[Kind], existing: &Existing) -> Invento
 impl Survey {
     /// Whether there is anything to take out.
     pub fn is_empty(&self, purge: bool) -> bool {
-        let running = self.existing.notes.is_some() || !self.one_by_one().is_empty() || self.manager_made();
+        let running =
+            self.existing.notes.is_some() || !self.one_by_one(purge).is_empty() || self.manager_made();
         let rest = self.has_rest();
         !(running || purge && rest)
     }
@@ -95,7 +96,10 @@ impl Survey {
     pub fn has_rest(&self) -> bool {
         let kinds = self.existing.definitions.iter().any(|one| one.owner == Owner::Ours);
         let namespace = self.existing.namespace.as_ref().is_some_and(|one| one.owner == Owner::Ours);
-        kinds || namespace || self.existing.identity.is_some()
+        kinds
+            || namespace
+            || self.labelled.objects.iter().any(plan::is_of_peerings)
+            || self.existing.identity.is_some()
     }
 
     /// Why nothing may be taken out by us; `--force` overrides it.
@@ -132,8 +136,8 @@ impl Survey {
         plan::in_use(&self.custom)
     }
 
-    pub(super) fn one_by_one(&self) -> Vec<Seen> {
-        plan::one_by_one(&self.labelled.objects, &self.namespace)
+    pub(super) fn one_by_one(&self, purge: bool) -> Vec<Seen> {
+        plan::one_by_one(&self.labelled.objects, &self.namespace, purge)
     }
 
     pub(super) fn can_be_locked(&self) -> bool {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use kube::api::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::{foreign_finalizers, in_use, is_liqo_group, one_by_one, strangers};
+use super::{Ending, ending, foreign_finalizers, in_use, is_liqo_group, one_by_one, strangers};
 use crate::inventory::Seen;
 use crate::kinds::Kind;
 use crate::objects::Id;
@@ -38,7 +38,7 @@ fn what_calls_the_manager_goes_first_and_its_rights_after_it() {
         seen("apps/v1", "Deployment", here, "m", true),
         seen("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", None, "w", true),
     ];
-    let kinds: Vec<String> = one_by_one(&all, "liqo").into_iter().map(|one| one.id.kind).collect();
+    let kinds: Vec<String> = one_by_one(&all, "liqo", true).into_iter().map(|one| one.id.kind).collect();
     assert_eq!(kinds, ["MutatingWebhookConfiguration", "Deployment", "ClusterRole", "ConfigMap"]);
 }
 
@@ -57,7 +57,28 @@ fn identity_kinds_namespace_and_what_follows_others_are_not_deleted_one_by_one()
         seen("v1", "ConfigMap", here, "stranger", false),
         owned,
     ];
-    assert!(one_by_one(&all, "liqo").is_empty());
+    assert!(one_by_one(&all, "liqo", true).is_empty());
+}
+
+#[test]
+fn what_belongs_to_peerings_stays_until_they_are_purged() {
+    let by = |name: &str, manager: &str| {
+        let mut secret = seen("v1", "Secret", Some("liqo"), name, true);
+        secret.labels.insert("app.kubernetes.io/managed-by".into(), manager.into());
+        secret
+    };
+    let all = [by("auth-token", "liqo-controller-manager"), by("of-the-chart", "liqoctl")];
+    let names =
+        |purge| one_by_one(&all, "liqo", purge).into_iter().map(|one| one.id.name).collect::<Vec<_>>();
+    assert_eq!(names(false), ["of-the-chart"]);
+    assert_eq!(names(true), ["auth-token", "of-the-chart"]);
+}
+
+#[test]
+fn nothing_is_found_any_more_when_the_peers_are_parted_from() {
+    assert_eq!(ending("SearchDomain"), Ending::Finding);
+    assert_eq!(ending("ForeignCluster"), Ending::Parting);
+    assert_eq!(ending("Contract"), Ending::Rest);
 }
 
 #[test]

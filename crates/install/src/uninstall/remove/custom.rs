@@ -35,30 +35,45 @@ impl Removing<'_> {
         self.survey.kinds.iter().filter(ours).cloned().collect()
     }
 
-    /// Lets a living manager end its peerings in good order, for a while.
+    /// Lets a living manager end its peerings in good order, for a while: first nothing new is found, then it parts from
+    /// its peers, and what is left then has no meaning any more.
     pub(super) async fn end_peerings(&self, manager: bool) -> Result<(), InstallError> {
         let kinds: Vec<Kind> =
             self.custom_kinds().into_iter().filter(|kind| kind.resource.kind != CLUSTER_CONFIG).collect();
-        let all = inventory::list(&self.target.client, &kinds, None, None).await.objects;
-        for seen in &all {
-            apply::remove(&self.target.client, &seen.kind, &seen.id).await?;
-        }
-        if all.is_empty() || !manager || !self.manager_lives().await {
-            return Ok(());
-        }
-        let until = self.until(FAREWELL);
-        let (mut count, mut since) = (all.len(), Instant::now());
-        loop {
-            let left = inventory::list(&self.target.client, &kinds, None, None).await.objects.len();
-            if left == 0 {
-                self.progress.done(&format!("{} objects of liqo's kinds removed", all.len()));
-                return Ok(());
+        let alive = manager && self.manager_lives().await;
+        let mut removed = 0;
+        for step in [plan::Ending::Finding, plan::Ending::Parting, plan::Ending::Rest] {
+            let of_step: Vec<Kind> = kinds
+                .iter()
+                .filter(|kind| step == plan::Ending::Rest || plan::ending(&kind.resource.kind) == step)
+                .cloned()
+                .collect();
+            let all = inventory::list(&self.target.client, &of_step, None, None).await.objects;
+            for seen in &all {
+                apply::remove(&self.target.client, &seen.kind, &seen.id).await?;
             }
+            if !all.is_empty() && alive {
+                self.wait_for_farewell(&of_step, all.len()).await;
+            }
+            removed += all.len();
+        }
+        if removed > 0 && alive {
+            self.progress.done(&format!("{removed} objects of liqo's kinds removed"));
+        }
+        Ok(())
+    }
+
+    /// Waits until they are gone, or it is clear that the manager does not let them go.
+    async fn wait_for_farewell(&self, kinds: &[Kind], all: usize) {
+        let until = self.until(FAREWELL);
+        let (mut count, mut since) = (all, Instant::now());
+        loop {
+            let left = inventory::list(&self.target.client, kinds, None, None).await.objects.len();
             if left < count {
                 (count, since) = (left, Instant::now());
             }
-            if Instant::now() >= until || since.elapsed() >= STANDSTILL {
-                return Ok(());
+            if left == 0 || Instant::now() >= until || since.elapsed() >= STANDSTILL {
+                return;
             }
             self.progress.busy(&format!("waiting for the manager to end peerings: {left} objects left"));
             tokio::time::sleep(LOOK).await;

@@ -139,7 +139,8 @@ impl Removing<'_> {
         let namespace = self.target.namespace.as_str();
         left.objects.retain(|seen| {
             let kept = matches!(seen.id.kind.as_str(), "Namespace" | "CustomResourceDefinition")
-                || plan::is_identity(&seen.id, namespace);
+                || plan::is_identity(&seen.id, namespace)
+                || plan::is_of_peerings(seen);
             seen.id.kind != "Event" && (purge || !kept)
         });
         left
