@@ -16,6 +16,9 @@ const PUBLIC_KEY: &str = "PUBLIC KEY";
 /// What precedes the 32 bytes of an Ed25519 key in its SPKI form (RFC 8410): the same for every key.
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
+/// Bytes of an Ed25519 public key.
+const KEY_LENGTH: usize = 32;
+
 /// Why a key cannot be used. Says nothing about its content, as that may be half a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
@@ -85,9 +88,29 @@ pub struct PublicKey {
 impl PublicKey {
     /// Reads a key from SPKI in a PEM block.
     pub fn from_pem(text: &[u8]) -> Result<Self, KeyError> {
-        let der = block(text, PUBLIC_KEY)?.to_vec();
-        let ed25519 = der.len() == SPKI_PREFIX.len() + 32 && der.starts_with(&SPKI_PREFIX);
+        Self::from_der(&block(text, PUBLIC_KEY)?)
+    }
+
+    /// Reads a key from SPKI.
+    pub fn from_der(der: &[u8]) -> Result<Self, KeyError> {
+        let der = der.to_vec();
+        let ed25519 = der.len() == SPKI_PREFIX.len() + KEY_LENGTH && der.starts_with(&SPKI_PREFIX);
         if ed25519 { Ok(Self { der }) } else { Err(KeyError::NotEd25519) }
+    }
+
+    /// The key with these 32 bytes.
+    pub fn from_bytes(raw: &[u8; KEY_LENGTH]) -> Self {
+        Self { der: [SPKI_PREFIX.as_slice(), raw].concat() }
+    }
+
+    /// The 32 bytes of the key.
+    pub fn to_bytes(&self) -> [u8; KEY_LENGTH] {
+        let mut raw = [0; KEY_LENGTH];
+        // The form is checked where a key is read; what is shorter cannot be here.
+        for (byte, of_key) in raw.iter_mut().zip(self.der.iter().skip(SPKI_PREFIX.len())) {
+            *byte = *of_key;
+        }
+        raw
     }
 
     /// SPKI in a PEM block.

@@ -31,6 +31,14 @@ fn a_new_key_survives_being_written_and_both_versions_of_the_format_are_read() {
 }
 
 #[test]
+fn a_public_key_is_its_32_bytes_in_whatever_form() {
+    let key = SigningKey::generate().unwrap().public_key();
+    assert_eq!(PublicKey::from_bytes(&key.to_bytes()), key);
+    let openssl = PublicKey::from_pem(OPENSSL_PUBLIC_KEY.as_bytes()).unwrap();
+    assert_eq!(openssl.to_bytes()[..4], [0xfb, 0xad, 0xa3, 0x06]);
+}
+
+#[test]
 fn what_was_signed_is_recognised_and_nothing_else() {
     let key = SigningKey::generate().unwrap();
     let signature = key.sign(b"an offer");

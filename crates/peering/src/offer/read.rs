@@ -89,6 +89,13 @@ impl Read {
         taken
     }
 
+    /// From when to when a contract that is made now is valid, in whole seconds.
+    pub fn validity(&self, now: Timestamp) -> (Timestamp, Timestamp) {
+        let whole = |time: Timestamp| Timestamp::from_second(time.as_second()).unwrap_or(time);
+        let begin = whole(now);
+        (begin, whole(self.end_by(self.duration.after(begin))))
+    }
+
     /// The end that a contract can have if it should have `end`.
     pub fn end_by(&self, end: Timestamp) -> Timestamp {
         self.ends_by.map_or(end, |ends| ends.min(end))
