@@ -27,6 +27,9 @@ use crate::names::{ClusterId, ContractId};
 
 #[cfg(test)]
 mod tests;
+mod text;
+
+pub use text::InvalidEntry;
 
 const ENTRY_DOMAIN: &str = "liqo.io/contract-log/v1";
 const GENESIS_DOMAIN: &str = "liqo.io/contract-log-genesis/v1";

@@ -16,6 +16,8 @@ use liqo_identity::key;
 mod draft;
 mod keys;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod verify;
 

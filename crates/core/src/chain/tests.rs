@@ -150,3 +150,35 @@ proptest! {
         prop_assert!(verify(Head::start(&id("north")), &entries, Some(seen)).is_err());
     }
 }
+
+#[test]
+fn an_entry_is_one_line_without_whose_hash_is_what_was_hashed() {
+    for entry in log(9) {
+        let line = entry.to_line();
+        assert_eq!(Entry::parse(&line), Ok(entry.clone()));
+        let hashed = line.replace(&format!("\"hash\":\"{}\",", entry.hash), "");
+        assert_eq!(Digest::of("liqo.io/contract-log/v1", hashed.as_bytes()), entry.hash);
+    }
+}
+
+#[test]
+fn a_line_in_any_other_spelling_is_none() {
+    let line = log(1)[0].to_line();
+    for (what, expected) in [
+        (line.replace("\"index\":\"0\"", "\"index\":0"), "index"),
+        (line.replace("\"index\":\"0\"", "\"index\":\"+0\""), "entry"),
+        (line.replace("\"index\":\"0\"", "\"index\":\"-1\""), "index"),
+        (line.replace("00:00:00Z", "00:00:00+00:00"), "entry"),
+        (line.replace("proposed", "invented"), "event"),
+        (line.replace("c-0", "C 0"), "contract"),
+        (line.replace("\"digest\":", "\"digesd\":"), "digest"),
+        (line.replace(",\"time\"", ",\"text\":\"\",\"time\""), "entry"),
+        (format!("{line} "), "document"),
+        (line.replace(',', ", "), "canonical"),
+        ("[]".to_owned(), "entry"),
+        (String::new(), "JSON"),
+    ] {
+        let problem = Entry::parse(&what).unwrap_err().to_string();
+        assert!(problem.contains(expected), "{what}: {problem}");
+    }
+}
