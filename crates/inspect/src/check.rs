@@ -1,5 +1,6 @@
 //! Is everything as it should be? Sections of findings, from facts that were read once.
 
+mod authentication;
 mod configuration;
 mod control_plane;
 mod definitions;
@@ -105,6 +106,8 @@ pub(crate) fn evaluate(world: &World<'_>) -> Report {
         Section::new("identity", identity::check(world)),
         Section::new("configuration", configuration::check(world)),
         Section::new("network", network::check(world)),
+        Section::new("authentication", authentication::check(world)),
+        Section::new("discovery", authentication::discovery(world)),
         Section::new("webhooks", webhooks::check(world)),
         Section::new("peers", peers::check(world)),
     ]);

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount};
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -13,9 +13,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::{Api, Client};
 use liqo_api::cluster_config::{CLUSTER_CONFIG, CLUSTER_ID_CONFIG_MAP, IDENTITY_SECRET};
+use liqo_api::credentials::AUTH_SERVICE;
 use serde_json::Value;
 
-use crate::installation::{self, Installation, MANAGER, NETWORK_CONFIG_MAP, OURS, Unread};
+use crate::installation::{self, DISCOVERY, Installation, MANAGER, NETWORK_CONFIG_MAP, OURS, Unread};
 use crate::webhook::{self, Webhook};
 
 /// What was read, or why not: each part on its own.
@@ -46,6 +47,10 @@ pub(crate) struct Facts {
     pub(crate) flow_schemas: Read<Vec<FlowSchema>>,
     pub(crate) webhooks: Read<Vec<Webhook>>,
     pub(crate) peers: Read<Vec<Value>>,
+    pub(crate) auth_service: Read<Service>,
+    /// Some of them.
+    pub(crate) nodes: Read<Vec<Node>>,
+    pub(crate) discovery: Read<Deployment>,
 }
 
 /// What answered.
@@ -96,6 +101,8 @@ impl Installation {
             webhook::read(self),
             self.elsewhere(&manager),
         );
+        let (auth_service, nodes, discovery) =
+            tokio::join!(self.get(AUTH_SERVICE), self.some_nodes(), self.get(DISCOVERY));
         Facts {
             namespace_name: self.namespace.clone(),
             server: server.clone(),
@@ -119,6 +126,9 @@ impl Installation {
             flow_schemas,
             webhooks,
             peers,
+            auth_service,
+            nodes,
+            discovery,
         }
     }
 

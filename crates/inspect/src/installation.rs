@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::ListParams;
 use kube::core::{ClusterResourceScope, Resource};
 use kube::{Api, Client};
@@ -10,6 +11,8 @@ use serde::de::DeserializeOwned;
 
 /// The Deployment of the manager, and most of what belongs to it.
 pub const MANAGER: &str = "liqo-controller-manager";
+/// The Deployment that listens to the local network, if it is to.
+pub(crate) const DISCOVERY: &str = "liqo-discovery";
 /// The label that all objects of liqo have, with its value.
 pub(crate) const OURS: &str = "app.kubernetes.io/part-of=liqo-rs";
 /// The ConfigMap with what was configured for the network.
@@ -90,6 +93,13 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
 /// The pod in a lease's holder: `POD_SUFFIX`, where the suffix tells apart processes in the same pod.
 pub(crate) fn pod_of(holder: &str) -> &str {
     holder.split_once('_').map_or(holder, |(pod, _)| pod)
+}
+
+/// The value of a flag of the program in a Deployment, such as `--cluster-name=`; the last one counts.
+pub(crate) fn flag<'a>(deployment: &'a Deployment, flag: &str) -> Option<&'a str> {
+    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
+    let arguments = containers.first()?.args.iter().flatten().rev();
+    arguments.filter_map(|argument| argument.strip_prefix(flag)).next().filter(|value| !value.is_empty())
 }
 
 impl Installation {

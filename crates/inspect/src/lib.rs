@@ -14,6 +14,7 @@
 //! * [`Bundle`]: what a bug report needs, without secrets
 
 pub mod age;
+mod auth;
 mod bundle;
 mod check;
 mod facts;
@@ -33,5 +34,5 @@ pub use installation::{Installation, MANAGER, Unread};
 pub use liqo_install::finding::{Finding, Outcome};
 pub use logs::{Line, LogError, LogRequest, Remark, Sink, Source, Told};
 pub use peer::PeerView;
-pub use status::{ClusterIdentity, ConditionView, Leader, PodStatus, Status, StatusVersions};
+pub use status::{ClusterIdentity, ConditionView, Leader, LocalNetwork, PodStatus, Status, StatusVersions};
 pub use version::{Build, ClusterVersions, Versions};

@@ -1,13 +1,15 @@
 //! How an installation is, at one look.
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
 use liqo_install::finding::Finding;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::auth::auth_url;
 use crate::check::{self, Report, World};
 use crate::facts::{Facts, Hello, Server};
-use crate::installation::{Installation, Unread, pod_of};
+use crate::installation::{Installation, Unread, flag, pod_of};
 use crate::peer::PeerView;
 use crate::pod::PodView;
 use crate::version::{self, Build};
@@ -36,6 +38,12 @@ pub struct Status {
     /// Who leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<Leader>,
+    /// Where other clusters reach this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth_url: Option<String>,
+    /// Whether it finds others on the local network, and is found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_network: Option<LocalNetwork>,
     /// What was configured for the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<std::collections::BTreeMap<String, String>>,
@@ -86,6 +94,15 @@ pub struct Leader {
     /// When it showed last that it lives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewed: Option<Timestamp>,
+}
+
+/// What is done on the local network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LocalNetwork {
+    /// Other clusters are looked for.
+    pub discovery: bool,
+    /// They are told about this one.
+    pub advertisement: bool,
 }
 
 /// A condition of the ClusterConfig.
@@ -164,12 +181,22 @@ pub(crate) fn summarise(facts: &Facts, hello: &Hello, report: &Report, client: &
         },
         capabilities: strings(&status["capabilities"]),
         leader: leader(facts),
+        auth_url: auth_url(&facts.auth_service, &facts.nodes, &facts.manager).ok(),
+        local_network: facts.discovery.as_ref().ok().map(local_network),
         network: facts.network.as_ref().ok().and_then(|map| map.data.clone()),
         conditions: status["conditions"].as_array().into_iter().flatten().map(condition).collect(),
         pods: facts.pods.iter().flatten().map(|pod| pod_status(&PodView::new(pod))).collect(),
         peers: facts.peers.iter().flatten().map(PeerView::new).collect(),
         problems: report.problems().into_iter().cloned().collect(),
         at: hello.now,
+    }
+}
+
+fn local_network(discovery: &Deployment) -> LocalNetwork {
+    let is_set = |name: &str| flag(discovery, name) == Some("true");
+    LocalNetwork {
+        discovery: is_set("--mdns-enable-discovery="),
+        advertisement: is_set("--mdns-enable-advertisement="),
     }
 }
 

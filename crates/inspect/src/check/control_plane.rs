@@ -34,7 +34,7 @@ pub(super) fn absent(facts: &Facts) -> Vec<Finding> {
 pub(super) fn check(world: &World<'_>) -> Vec<Finding> {
     let facts = world.facts;
     let mut findings = match &facts.manager {
-        Ok(manager) => vec![available(manager, &facts.namespace_name)],
+        Ok(manager) => vec![available(manager, AVAILABLE, &facts.namespace_name)],
         Err(why) => vec![not_looked_at(AVAILABLE, why)],
     };
     findings.extend(pods::check(world));
@@ -49,13 +49,15 @@ pub(super) fn check(world: &World<'_>) -> Vec<Finding> {
     findings
 }
 
-fn available(manager: &Deployment, namespace: &str) -> Finding {
-    let wanted = manager.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
-    let status = manager.status.clone().unwrap_or_default();
+/// Whether a Deployment has the pods that it should have.
+pub(super) fn available(deployment: &Deployment, name: &str, namespace: &str) -> Finding {
+    let shown = deployment.metadata.name.as_deref().unwrap_or(MANAGER);
+    let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let status = deployment.status.clone().unwrap_or_default();
     let have = status.available_replicas.unwrap_or(0);
     if wanted == 0 {
-        return Finding::failed(AVAILABLE, "it is scaled to 0 replicas")
-            .hint(format!("kubectl -n {namespace} scale deployment {MANAGER} --replicas=1"))
+        return Finding::failed(name, "it is scaled to 0 replicas")
+            .hint(format!("kubectl -n {namespace} scale deployment {shown} --replicas=1"))
             .docs(docs::NOT_AVAILABLE);
     }
     let conditions = status.conditions.unwrap_or_default();
@@ -67,17 +69,17 @@ fn available(manager: &Deployment, namespace: &str) -> Finding {
     let words = failing.map(|it| it.message.clone().unwrap_or_default()).filter(|text| !text.is_empty());
     if have < wanted {
         let why = words.map_or_else(|| why.clone(), |words| format!("{why}: {words}"));
-        return Finding::failed(AVAILABLE, why)
+        return Finding::failed(name, why)
             .hint("The lines below tell which pod, and why")
             .docs(docs::NOT_AVAILABLE);
     }
     match words {
         Some(words) => {
-            Finding::warning(AVAILABLE, format!("{why}, but the last change does not get through: {words}"))
-                .hint(format!("kubectl -n {namespace} rollout status deployment {MANAGER}"))
+            Finding::warning(name, format!("{why}, but the last change does not get through: {words}"))
+                .hint(format!("kubectl -n {namespace} rollout status deployment {shown}"))
                 .docs(docs::NOT_AVAILABLE)
         }
-        None => Finding::ok(AVAILABLE, why),
+        None => Finding::ok(name, why),
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) const IDENTITY_DIFFERS: &str = "the-identity-differs-between-objects"
 pub(crate) const CONDITIONS: &str = "a-condition-is-not-true";
 pub(crate) const NETWORKS: &str = "networks-overlap-or-are-unknown";
 pub(crate) const POLICIES: &str = "a-network-policy-is-in-the-way";
+pub(crate) const AUTH_SERVICE: &str = "other-clusters-cannot-reach-this-one";
 pub(crate) const FLOW: &str = "flow-control-is-dangling";
 pub(crate) const WEBHOOKS: &str = "a-webhook-stands-in-the-way";
 pub(crate) const PEERS: &str = "a-peer-is-in-trouble";

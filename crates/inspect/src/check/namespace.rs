@@ -18,7 +18,7 @@ pub(super) fn check(world: &World<'_>) -> Vec<Finding> {
                 .hint("Wait until it is gone, then run liqoctl install; what holds it up is named above")
                 .docs(docs::NAMESPACE),
         ],
-        Ok(namespace) => vec![Finding::ok(name, ""), pod_security(namespace)],
+        Ok(namespace) => vec![Finding::ok(name, ""), pod_security(namespace, level(world))],
         Err(why) if why.is_absent() => {
             vec![Finding::failed(name, "it does not exist").hint("Run liqoctl install").docs(docs::NAMESPACE)]
         }
@@ -38,17 +38,22 @@ fn what_holds_it(namespace: &Namespace) -> String {
     if messages.is_empty() { String::new() } else { format!(": {}", messages.join("; ")) }
 }
 
-fn pod_security(namespace: &Namespace) -> Finding {
+/// The strictest level at which all pods of liqo start: the local network needs the network of a node.
+fn level(world: &World<'_>) -> &'static str {
+    if world.facts.discovery.is_ok() { "privileged" } else { "restricted" }
+}
+
+fn pod_security(namespace: &Namespace, wanted: &str) -> Finding {
     const NAME: &str = "the namespace has a Pod Security level";
     let level = namespace.metadata.labels.as_ref().and_then(|labels| labels.get(ENFORCE));
     let shown = namespace.metadata.name.as_deref().unwrap_or_default();
     match level {
         Some(level) if LEVELS.contains(&level.as_str()) => Finding::ok(NAME, level.clone()),
         Some(level) => Finding::warning(NAME, format!("{level:?} is no level that Kubernetes knows"))
-            .hint(format!("kubectl label namespace {shown} {ENFORCE}=restricted --overwrite"))
+            .hint(format!("kubectl label namespace {shown} {ENFORCE}={wanted} --overwrite"))
             .docs(docs::POD_SECURITY),
         None => Finding::warning(NAME, "none is set, so any pod may run beside liqo's and its keys")
-            .hint(format!("kubectl label namespace {shown} {ENFORCE}=restricted"))
+            .hint(format!("kubectl label namespace {shown} {ENFORCE}={wanted}"))
             .docs(docs::POD_SECURITY),
     }
 }

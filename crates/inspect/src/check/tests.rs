@@ -38,6 +38,7 @@ fn a_healthy_installation_has_only_good_findings() {
         "identity",
         "configuration",
         "network",
+        "authentication",
         "webhooks",
         "peers",
     ];
@@ -130,6 +131,57 @@ fn the_namespace_must_stay_and_have_a_level() {
 }
 
 #[test]
+fn other_clusters_must_be_able_to_come() {
+    let report = healthy().report();
+    let shown: Vec<_> =
+        report.sections.iter().flat_map(|it| &it.findings).map(|it| it.why.as_str()).collect();
+    assert!(shown.contains(&"https://192.0.2.7:31520"), "{shown:?}");
+    assert_eq!(healthy().status().auth_url.as_deref(), Some("https://192.0.2.7:31520"));
+
+    expect(&healthy().without("Service", "liqo-auth"), Failed, &["is not there"], "liqoctl install again");
+    let waiting = healthy().set("Service", "/spec/type", &json!("LoadBalancer"));
+    expect(&waiting, Warning, &["no load balancer", "https://192.0.2.7:31520"], "auth.service.type=NodePort");
+    let inside = healthy().set("Service", "/spec/type", &json!("ClusterIP"));
+    expect(&inside, Warning, &["inside the cluster only"], "Only this cluster can call others");
+    let forwarded = inside.set(
+        "Deployment",
+        "/spec/template/spec/containers/0/args",
+        &json!([
+            "manager",
+            "--auth-service-address-override=old.example.com",
+            "--auth-service-address-override=liqo.example.com",
+            "--auth-service-port-override=8443"
+        ]),
+    );
+    assert_eq!(forwarded.status().auth_url.as_deref(), Some("https://liqo.example.com:8443"));
+    assert!(forwarded.report().problems().is_empty());
+    let unseen = healthy().forbid("Node");
+    expect(&unseen, Warning, &["no permission to read Node"], "");
+}
+
+#[test]
+fn what_is_on_the_local_network_must_run() {
+    let discovery = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "liqo-discovery", "namespace": "liqo" },
+        "spec": { "replicas": 1, "selector": {}, "template": { "spec": { "containers": [
+            { "name": "discovery", "args": ["discovery", "--mdns-enable-discovery=true", "--mdns-enable-advertisement=false"] }
+        ] } } },
+        "status": { "availableReplicas": 1 },
+    });
+    let found = healthy().with(discovery.clone());
+    assert!(found.report().problems().is_empty());
+    let local = found.status().local_network.unwrap();
+    assert!(local.discovery && !local.advertisement);
+    let mut refused = discovery.clone();
+    refused["status"] = json!({ "conditions": [
+        { "type": "ReplicaFailure", "status": "True", "message": "violates PodSecurity \"restricted:latest\"" }
+    ] });
+    expect(&healthy().with(refused), Failed, &["0 of 1", "violates PodSecurity"], "The lines below");
+    let none = healthy().with(discovery).set("Namespace", "/metadata/labels", &json!({}));
+    expect(&none, Warning, &["Pod Security"], "enforce=privileged");
+}
+
+#[test]
 fn kinds_must_be_there_established_and_of_this_version() {
     let mut missing = healthy();
     missing.definitions.retain(|it| it.spec.names.kind != "ShadowPod");
@@ -148,10 +200,11 @@ fn kinds_must_be_there_established_and_of_this_version() {
     expect(&refused, Failed, &["kind ClusterConfig", "\"lcc\" is already in use"], "taken its names");
 
     let mut different = healthy();
-    let schema = different.definitions[1].spec.versions[0].schema.as_mut().unwrap();
+    let at = different.definitions.iter().position(|it| it.spec.names.kind == "ForeignCluster").unwrap();
+    let schema = different.definitions[at].spec.versions[0].schema.as_mut().unwrap();
     schema.open_api_v3_schema.as_mut().unwrap().description = Some("another".into());
     expect(&different, Failed, &["the kinds are those of 0.1.0", "ForeignCluster"], "liqoctl install again");
-    different.definitions[1].metadata.deletion_timestamp =
+    different.definitions[at].metadata.deletion_timestamp =
         serde_json::from_value(json!("2030-06-01T11:00:00Z")).unwrap();
     assert!(different.report().problems().iter().any(|it| it.why.contains("being deleted")));
 }

@@ -146,6 +146,9 @@ impl Cluster {
             flow_schemas: self.all("FlowSchema", ours),
             webhooks: Ok(self.webhooks.clone()),
             peers: self.all("ForeignCluster", everything),
+            auth_service: self.one("Service", "liqo-auth"),
+            nodes: self.all("Node", everything),
+            discovery: self.one("Deployment", "liqo-discovery"),
         }
     }
 

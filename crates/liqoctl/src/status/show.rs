@@ -63,6 +63,13 @@ fn summary(status: &Status, wide: bool) -> String {
         format!("{}{}", leader.name, renewed.unwrap_or_default())
     });
     lines.push(("Leader", leader.unwrap_or_else(|| "none".into())));
+    let reached = status.auth_url.clone().unwrap_or_else(|| "no address that other clusters know".into());
+    lines.push(("Reached at", reached));
+    if let Some(local) = status.local_network {
+        let parts = [(local.discovery, "finds others"), (local.advertisement, "is found")];
+        let parts: Vec<_> = parts.into_iter().filter(|(does, _)| *does).map(|(_, what)| what).collect();
+        lines.push(("Local network", parts.join(", ")));
+    }
     if let Some(network) = network(status) {
         lines.push(("Networks", network));
     }
