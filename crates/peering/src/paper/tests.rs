@@ -42,6 +42,7 @@ macro_rules! clusters {
 
 clusters!(north, south, stranger);
 
+#[expect(clippy::needless_pass_by_value, reason = "json! makes values")]
 fn offer(change: Value) -> Read {
     let mut spec = json!({
         "clusterId": "north",
@@ -130,7 +131,7 @@ fn a_proposal_says_what_was_offered_and_taken() {
     assert_eq!(terms.resources, list("cpu=2, pods=10"));
     assert_eq!(terms.prices.as_ref().unwrap().iter().len(), 1, "no price for what is not taken");
     assert_eq!((terms.not_before, terms.not_after), (hours(0), hours(24)));
-    assert_eq!(terms.renewal.map(|span| span.seconds()), Some(86_400));
+    assert_eq!(terms.renewal.map(liqo_core::Span::seconds), Some(86_400));
     assert_eq!(terms.service_level.iter().next(), Some(("availability", "99.9")));
     assert_eq!(price(&terms).as_deref(), Some("EUR 0.04 per hour"));
     let free = Desk::new(json!({"prices": {}}), "cpu=2").proposal();
@@ -209,7 +210,7 @@ fn a_signature_is_that_of_one_key_under_one_text() {
         "",
         "ed25519:",
         &signature.to_uppercase(),
-        &signature.replace("ed25519:", "ED25519:").as_str(),
+        signature.replace("ed25519:", "ED25519:").as_str(),
         &signature[8..],
         &format!("{signature}00"),
         &signature[..signature.len() - 2],
@@ -270,7 +271,7 @@ fn whatever_is_changed_is_noticed() {
         (
             "the terms are in canonical form",
             Box::new(|_, _, agreed| {
-                agreed.terms = agreed.terms.replace("\"cpu\":\"4\"", "\"cpu\":\"4000m\"")
+                agreed.terms = agreed.terms.replace("\"cpu\":\"4\"", "\"cpu\":\"4000m\"");
             }),
         ),
         ("the consumer signed these terms", Box::new(|_, _, agreed| agreed.terms = text(&more))),

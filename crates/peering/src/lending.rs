@@ -1,0 +1,160 @@
+//! Lending: a peer asks, or we offer by ourselves; policy decides, and what both signed holds.
+//!
+//! ```text
+//!  ResourceRequest ─▶ policies ─▶ ResourceOffer ─▶ Contract, proposed by the peer ─▶ judge ─▶ signed
+//!                        ▲                                                             │
+//!                        └────────────────────── ledger ◀──────────────────────────────┘
+//! ```
+//!
+//! All of it lies in the peer's namespace here if the peer asks, and in our namespace there if we push an offer. There, what
+//! we sign is kept here first, with our signature, so that it is known to be sold whatever becomes of the link.
+
+use kube::ResourceExt;
+use liqo_api::ResourceRequest;
+use liqo_api::foreign_cluster::{
+    PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
+};
+
+use crate::index::{Bid, Deal};
+use crate::places::{Peer, Planned, Table, View};
+use crate::status::{self, Told};
+use crate::steps::Where;
+
+mod close;
+mod contracts;
+mod evaluate;
+mod judge;
+mod keep;
+pub(crate) mod obligations;
+mod reply;
+
+pub(crate) use close::Why;
+pub(crate) use evaluate::{RESERVED, evaluate, ledger, pots};
+pub(crate) use reply::OFFERED;
+
+/// One peer that we lend to, or do not, at one place.
+pub(crate) struct Lending<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) peer: &'a Peer<'a>,
+    pub(crate) table: &'a Table<'a>,
+}
+
+/// Where we lend, and whether.
+enum Seat {
+    /// We have nothing to do with it.
+    None,
+    /// There.
+    At(Where),
+    /// Not any more, or not at all.
+    Closed(Why),
+}
+
+/// Whether we lend to this peer unasked.
+pub(crate) fn pushes(peer: &Peer<'_>) -> bool {
+    let asked = peer.here.as_ref().and_then(|here| here.request_of(&peer.id)).is_some();
+    peer.cluster.spec.incoming_peering_enabled == PeeringEnabled::Yes && !asked && !peer.is_going()
+}
+
+/// What should happen, and what is to be told of it.
+pub(crate) fn plan(view: &View<'_>, peer: &Peer<'_>, planned: &mut Planned) -> Told {
+    let seat = seat(view, peer);
+    let mut told = None;
+    for table in peer.tables() {
+        let lending = Lending { view, peer, table };
+        let here = match &seat {
+            Seat::At(at) if *at == table.at => Some(lending.keep(planned)),
+            Seat::Closed(why) => lending.close(why, planned),
+            Seat::At(_) => lending.close(&Why::elsewhere(), planned),
+            Seat::None => lending.close(&Why::not_asked(), planned),
+        };
+        told = here.or(told);
+    }
+    if peer.there.is_none() {
+        forget_copies(view, peer, &seat, planned);
+    }
+    told.unwrap_or_else(|| unknown_place(view, peer, &seat))
+}
+
+fn seat(view: &View<'_>, peer: &Peer<'_>) -> Seat {
+    let request = peer.here.as_ref().and_then(|here| here.request_of(&peer.id));
+    let asked = request.is_some();
+    if peer.is_going() {
+        return Seat::Closed(Why::removed());
+    }
+    let allowed = match peer.cluster.spec.incoming_peering_enabled {
+        PeeringEnabled::Yes => true,
+        PeeringEnabled::No => false,
+        PeeringEnabled::Auto => view.settings.incoming,
+    };
+    match request {
+        Some(request) if request.spec.withdrawal_timestamp.is_some() => Seat::Closed(Why::withdrawn(request)),
+        _ if !allowed && asked => Seat::Closed(Why::disabled(peer)),
+        Some(_) => Seat::At(Where::Here),
+        None if pushes(peer) => Seat::At(Where::There),
+        None => Seat::None,
+    }
+}
+
+/// What is told while nothing is known of the place.
+fn unknown_place(view: &View<'_>, peer: &Peer<'_>, seat: &Seat) -> Told {
+    match seat {
+        Seat::At(Where::There) if peer.access.is_none() => {
+            let message =
+                format!("{} is offered resources as soon as we have an identity there", peer.name());
+            Told::pending("WaitingForIdentity", message, view.now)
+        }
+        Seat::At(_) => {
+            let message = format!("{} is offered resources as soon as it is reached", peer.name());
+            Told::pending("WaitingForPeer", message, view.now)
+        }
+        Seat::Closed(why) => why.told(peer),
+        Seat::None => not_asked(),
+    }
+}
+
+fn not_asked() -> Told {
+    Told::nothing("NotAsked", "it has not asked for resources")
+}
+
+/// Forgets what we keep of contracts at a peer that was not reached in time.
+fn forget_copies(view: &View<'_>, peer: &Peer<'_>, seat: &Seat, planned: &mut Planned) {
+    if matches!(seat, Seat::At(Where::There)) {
+        return;
+    }
+    let (me, them) = (view.me.id().clone(), peer.id.clone());
+    for copy in peer.copies.contracts(me.as_str(), them.as_str()) {
+        crate::parting::forget(view, peer, Part::IncomingPeering, copy, planned);
+    }
+}
+
+impl<'a> Lending<'a> {
+    fn is_here(&self) -> bool {
+        self.table.at == Where::Here
+    }
+
+    /// What the peer asks for.
+    fn request(&self) -> Option<&'a ResourceRequest> {
+        self.is_here().then(|| self.table.request_of(&self.peer.id)).flatten()
+    }
+
+    /// What we offer.
+    fn offer(&self) -> Option<&'a Bid> {
+        self.table.offer_of(self.view.me.id())
+    }
+
+    /// The contracts with this peer, the oldest first.
+    fn deals(&self) -> Vec<&'a Deal> {
+        let (me, them) = (self.view.me.id().as_str(), self.peer.id.as_str());
+        self.table.contracts(me, them).collect()
+    }
+
+    /// Whether what was promised to be kept on the ForeignCluster is: before anything lies at a peer.
+    fn is_ready(&self) -> bool {
+        let told = status::current(self.peer.cluster, Part::IncomingPeering);
+        self.is_here() || (self.peer.has_finalizer() && told.is_some_and(|told| told.status != Status::None))
+    }
+
+    fn occasion(&self, deal: &Deal) -> String {
+        format!("{} {}", deal.name_any(), deal.metadata.generation.unwrap_or_default())
+    }
+}

@@ -1,0 +1,151 @@
+//! Parting: what the ForeignCluster must say before anything lies anywhere, and when it may go.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use liqo_api::foreign_cluster::{
+    DiscoveryType, PeeringConditionStatus as Status, PeeringConditionType as Part,
+};
+use liqo_api::{ForeignCluster, annotations, finalizers, labels};
+use liqo_core::names::ClusterId;
+
+use crate::borrowing::{self, NOT_TOLD, Wish};
+use crate::copies;
+use crate::index::Deal;
+use crate::lending;
+use crate::places::{Peer, Planned, View};
+use crate::status::{self, Told};
+use crate::steps::{Step, Where};
+
+/// Until when the other side is waited for, when parting began then.
+pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Timestamp {
+    // Nobody waits longer for one part of it than for the whole.
+    let since = match &peer.cluster.metadata.deletion_timestamp {
+        Some(deleted) => since.min(deleted.0),
+        None => since,
+    };
+    if peer.is_forced() { since } else { since.saturating_add(view.settings.parting).unwrap_or(since) }
+}
+
+/// Removes what we keep of a contract at a peer that cannot be reached, once the time for that is over.
+pub(crate) fn forget(view: &View<'_>, peer: &Peer<'_>, part: Part, copy: &Deal, planned: &mut Planned) {
+    let told = status::current(peer.cluster, part);
+    let ending = told.is_none_or(|told| matches!(told.status, Status::Disconnecting | Status::None));
+    let since =
+        told.and_then(|told| told.last_transition_time.as_ref()).filter(|_| ending).map(|time| time.0);
+    let since = if told.is_none() { peer.deleted_at() } else { since };
+    let at = deadline(view, peer, since.unwrap_or(view.now));
+    if view.now < at {
+        planned.wake_at(at);
+    } else {
+        copies::remove(view, copy, planned);
+    }
+}
+
+/// Whether we must see our place at this peer.
+pub(crate) fn needs_link(view: &View<'_>, id: &ClusterId) -> bool {
+    let Some(peer) = Peer::read(view.index, id) else { return false };
+    if peer.access.is_none() {
+        return false;
+    }
+    let may_lie_there = |part| {
+        status::current(peer.cluster, part)
+            .is_some_and(|told| told.status != Status::None || told.reason == NOT_TOLD)
+    };
+    let lent_here = peer.here.as_ref().and_then(|here| here.request_of(id)).is_some();
+    borrowing::wish(view, &peer) == Wish::Yes
+        || lending::pushes(&peer)
+        || may_lie_there(Part::OutgoingPeering)
+        || (may_lie_there(Part::IncomingPeering) && !lent_here && peer.has_finalizer())
+}
+
+/// What should happen for one peer.
+pub(crate) fn plan(view: &View<'_>, id: &ClusterId) -> Planned {
+    let mut planned = Planned::default();
+    let Some(peer) = Peer::read(view.index, id) else { return planned };
+    let outgoing = borrowing::plan(view, &peer, &mut planned);
+    let incoming = lending::plan(view, &peer, &mut planned);
+    if peer.is_going() {
+        go(view, &peer, (&outgoing, &incoming), &mut planned);
+        return planned;
+    }
+    let wanted =
+        [&outgoing, &incoming].iter().any(|told| told.status != Status::None || told.reason == NOT_TOLD);
+    if wanted != peer.has_finalizer() {
+        planned.step(finalizer(&peer, wanted));
+    }
+    leave(&peer, &mut planned);
+    status::tell(view, peer.cluster, &outgoing, &incoming, &mut planned);
+    planned
+}
+
+/// The ForeignCluster goes: once all is over, or nobody waits any longer, it may.
+fn go(view: &View<'_>, peer: &Peer<'_>, told: (&Told, &Told), planned: &mut Planned) {
+    if !peer.has_finalizer() {
+        // Nothing lies anywhere, or nobody waited for it.
+        planned.steps.clear();
+        return;
+    }
+    let deleted = peer.deleted_at().unwrap_or(view.now);
+    let at = deadline(view, peer, deleted);
+    planned.wake_at(at);
+    let open = |told: &Told| told.status == Status::Disconnecting;
+    let writes_left = planned.steps.iter().any(|step| step.what != "report");
+    let over = !open(told.0) && !writes_left && closed(view, peer);
+    if over || view.now >= at {
+        planned.step(finalizer(peer, false));
+        return;
+    }
+    status::tell(view, peer.cluster, told.0, told.1, planned);
+}
+
+/// Whether what we lent is over, as far as the peer can see it.
+fn closed(view: &View<'_>, peer: &Peer<'_>) -> bool {
+    let (me, them) = (view.me.id().as_str(), peer.id.as_str());
+    let lent = peer.tables().all(|table| table.contracts(me, them).all(Deal::is_over));
+    let copies = peer.copies.contracts(me, them).chain(peer.copies.contracts(them, me)).next().is_none();
+    lent && copies
+}
+
+fn finalizer(peer: &Peer<'_>, there: bool) -> Option<Step> {
+    let mut wanted = peer.cluster.clone();
+    let finalizers = wanted.finalizers_mut();
+    finalizers.retain(|finalizer| finalizer != finalizers::CONTRACTS);
+    if there {
+        finalizers.push(finalizers::CONTRACTS.to_owned());
+    }
+    let what = if there { "add finalizer" } else { "remove finalizer" };
+    Step::bring(Where::Here, peer.cluster, &wanted, what)
+}
+
+/// A peer that came by itself and goes for good is forgotten, once its request is gone.
+fn leave(peer: &Peer<'_>, planned: &mut Planned) {
+    if peer.cluster.discovery_type() != DiscoveryType::IncomingPeering {
+        return;
+    }
+    let request = peer.here.as_ref().and_then(|here| here.request_of(&peer.id));
+    let leaving = request.is_some_and(|request| {
+        request.annotations().get(annotations::LEAVING).map(String::as_str) == Some(labels::TRUE)
+            && request.spec.withdrawal_timestamp.is_some()
+    });
+    let noted = peer.is(annotations::WITHDRAWN);
+    let mut wanted: ForeignCluster = peer.cluster.clone();
+    match (request.is_some(), leaving, noted) {
+        (_, true, false) => {
+            let yes = (annotations::WITHDRAWN.to_owned(), labels::TRUE.to_owned());
+            wanted.annotations_mut().extend([yes]);
+        }
+        (true, false, true) => {
+            // It came back.
+            wanted.annotations_mut().remove(annotations::WITHDRAWN);
+        }
+        (false, _, true) => {
+            let settled = peer.here.as_ref().is_none_or(|here| here.contracts_of_anybody() == 0);
+            if settled {
+                planned.step(Step::delete(Where::Here, peer.cluster, "delete foreign cluster"));
+            }
+            return;
+        }
+        _ => return,
+    }
+    planned.step(Step::bring(Where::Here, peer.cluster, &wanted, "note leaving"));
+}

@@ -1,0 +1,175 @@
+//! Makes it happen: watches fill the index, here and at peers, and the leader writes what the plans miss.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
+use k8s_openapi::api::storage::v1::StorageClass;
+use liqo_api::{
+    ClusterConfig, Contract, ForeignCluster, ResourceOffer, ResourceRequest, SearchDomain, SharingPolicy,
+    labels,
+};
+use liqo_identity::Identity;
+use liqo_kit::clusters::{ClientConfig, Clusters};
+use liqo_kit::lease::Leadership;
+use liqo_kit::watch::{MetaOnly, Scope, WatchMetrics, WatchStatus, Wire};
+use liqo_kit::write::WriteMetrics;
+use liqo_kit::{Shared, Sink, Supervisor, Watch};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::Settings;
+use crate::index::{Bid, Deal, Held, Index, Tenant};
+use crate::log;
+use crate::metrics::PeeringMetrics;
+use crate::stock::{
+    ClassFacts, ClassOnWire, Lodging, NodeFacts, NodeOnWire, PodFacts, PodOnWire, PolicyOnWire, ServiceFacts,
+    is_lodging_selector, read_policy,
+};
+
+mod check;
+mod lead;
+mod links;
+
+/// Watches on one peer: requests, offers, contracts, each with room for its successor.
+const WATCHES_AT_PEER: usize = 8;
+/// Requests to one peer at once.
+const REQUESTS_AT_PEER: usize = 8;
+
+/// The room. Clones share it.
+#[derive(Clone)]
+pub struct Room(Arc<Inner>);
+
+struct Inner {
+    client: kube::Client,
+    settings: Settings,
+    identity: watch::Receiver<Option<Arc<Identity>>>,
+    index: Shared<Index>,
+    clusters: Clusters,
+    metrics: PeeringMetrics,
+    watches: Mutex<Vec<WatchStatus>>,
+    leading: Mutex<Option<Leadership>>,
+    links: Mutex<links::Links>,
+    watch_metrics: Mutex<WatchMetrics>,
+    write_metrics: Mutex<WriteMetrics>,
+}
+
+impl Room {
+    /// A room for the cluster of `client`, which is who `identity` says.
+    pub fn new(
+        client: kube::Client,
+        settings: Settings,
+        identity: watch::Receiver<Option<Arc<Identity>>>,
+    ) -> Self {
+        let at_peers = ClientConfig {
+            max_watches: WATCHES_AT_PEER,
+            max_requests: REQUESTS_AT_PEER,
+            ..ClientConfig::default()
+        };
+        Self(Arc::new(Inner {
+            client,
+            settings,
+            identity,
+            index: Shared::default(),
+            clusters: Clusters::new(at_peers),
+            metrics: PeeringMetrics::default(),
+            watches: Mutex::default(),
+            leading: Mutex::new(None),
+            links: Mutex::default(),
+            watch_metrics: Mutex::default(),
+            write_metrics: Mutex::default(),
+        }))
+    }
+
+    /// The room's numbers.
+    pub fn metrics(&self) -> &PeeringMetrics {
+        &self.0.metrics
+    }
+
+    /// Starts to watch this cluster, in every process; peers are watched by the leader alone.
+    pub fn start(&self, supervisor: &Supervisor, metrics: &WatchMetrics) {
+        *self.0.watch_metrics.lock() = metrics.clone();
+        let watching = Watching { room: self, supervisor, metrics };
+        watching.peers();
+        watching.papers();
+        watching.stock();
+        let namespace = self.0.settings.namespace.as_str();
+        let scope = Scope::namespaced::<ConfigMap>(namespace).labels(log::PAGE_LABEL);
+        watching.start("configmaps", Watch::<ConfigMap>::new(watching.client(), scope));
+    }
+}
+
+/// Starts watches that all feed the same index.
+struct Watching<'a> {
+    room: &'a Room,
+    supervisor: &'a Supervisor,
+    metrics: &'a WatchMetrics,
+}
+
+impl Watching<'_> {
+    fn client(&self) -> kube::Client {
+        self.room.0.client.clone()
+    }
+
+    fn peers(&self) {
+        let of_peers = format!("{}={}", labels::TENANT_NAMESPACE, labels::TRUE);
+        let identities = format!("{}={}", labels::LOCAL_IDENTITY, labels::TRUE);
+        let client = || self.client();
+        self.start("foreignclusters", Watch::<ForeignCluster>::new(client(), Scope::all::<ForeignCluster>()));
+        self.start("searchdomains", Watch::<SearchDomain>::new(client(), Scope::all::<SearchDomain>()));
+        self.start("clusterconfigs", Watch::<ClusterConfig>::new(client(), Scope::all::<ClusterConfig>()));
+        let tenants = Scope::all::<Namespace>().labels(of_peers);
+        self.start("namespaces", Watch::projected(client(), tenants, |it: Namespace| Tenant::read(&it)));
+        let identities = Scope::all::<Secret>().labels(identities);
+        self.start("secrets", Watch::projected(client(), identities, |it: Secret| Held::read(&it)));
+    }
+
+    fn papers(&self) {
+        let client = || self.client();
+        self.start(
+            "resourcerequests",
+            Watch::<ResourceRequest>::new(client(), Scope::all::<ResourceRequest>()),
+        );
+        let offers = Scope::all::<ResourceOffer>();
+        self.start("resourceoffers", Watch::projected(client(), offers, |it| Some(Bid::read(it))));
+        let contracts = Scope::all::<Contract>();
+        self.start("contracts", Watch::projected(client(), contracts, |it| Some(Deal::read(it))));
+    }
+
+    fn stock(&self) {
+        let client = || self.client();
+        let policies = Scope::all::<SharingPolicy>();
+        self.start(
+            "policies",
+            Watch::projected(client(), policies.clone(), |it: PolicyOnWire| read_policy(it)),
+        );
+        self.start("sharingpolicies", Watch::<SharingPolicy>::new(client(), policies));
+        let nodes = Scope::all::<Node>();
+        self.start("nodes", Watch::projected(client(), nodes, |it: NodeOnWire| NodeFacts::read(it)));
+        let pods = Scope::all::<Pod>();
+        self.start("pods", Watch::projected(client(), pods, |it: PodOnWire| PodFacts::read(it)));
+        let lodgings = Scope::all::<Namespace>().labels(is_lodging_selector()).metadata_only();
+        self.start("lodgings", Watch::projected(client(), lodgings, |it: MetaOnly| Lodging::read(&it)));
+        let classes = Scope::all::<StorageClass>();
+        self.start(
+            "storageclasses",
+            Watch::projected(client(), classes, |it: ClassOnWire| ClassFacts::read(&it)),
+        );
+        let services = Scope::all::<Service>().metadata_only();
+        self.start("services", Watch::projected(client(), services, |it: MetaOnly| ServiceFacts::read(&it)));
+    }
+
+    fn start<W: Wire, T: Send + 'static>(&self, name: &str, watch: Watch<W, T>)
+    where
+        Shared<Index>: Sink<T>,
+    {
+        // Other rooms watch the same kinds.
+        let name = format!("peering-{name}");
+        let watch = watch.named(name.clone()).metrics(self.metrics).feed(self.room.0.index.clone());
+        self.room.0.watches.lock().push(watch.status());
+        self.supervisor.critical(format!("watch of {name}"), |stop| async move {
+            watch.run(stop).await;
+            Ok::<_, Infallible>(())
+        });
+    }
+}
