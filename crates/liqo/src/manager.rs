@@ -49,6 +49,7 @@ pub fn rules() -> Vec<Rule> {
         liqo_authentication::RULES,
         liqo_discovery::RULES,
         liqo_discovery::WAN_RULES,
+        liqo_peering::RULES,
     ]
     .concat()
 }

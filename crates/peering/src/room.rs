@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
 use k8s_openapi::api::storage::v1::StorageClass;
+use liqo_api::cluster_config::CLUSTER_CONFIG;
 use liqo_api::{
     ClusterConfig, Contract, ForeignCluster, ResourceOffer, ResourceRequest, SearchDomain, SharingPolicy,
     labels,
@@ -117,7 +118,8 @@ impl Watching<'_> {
         let client = || self.client();
         self.start("foreignclusters", Watch::<ForeignCluster>::new(client(), Scope::all::<ForeignCluster>()));
         self.start("searchdomains", Watch::<SearchDomain>::new(client(), Scope::all::<SearchDomain>()));
-        self.start("clusterconfigs", Watch::<ClusterConfig>::new(client(), Scope::all::<ClusterConfig>()));
+        let own = Scope::all::<ClusterConfig>().fields(format!("metadata.name={CLUSTER_CONFIG}"));
+        self.start("clusterconfigs", Watch::<ClusterConfig>::new(client(), own));
         let tenants = Scope::all::<Namespace>().labels(of_peers);
         self.start("namespaces", Watch::projected(client(), tenants, |it: Namespace| Tenant::read(&it)));
         let identities = Scope::all::<Secret>().labels(identities);

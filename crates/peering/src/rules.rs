@@ -27,7 +27,8 @@ pub const RULES: &[Rule] = &[
         &["clusterconfigs"],
         &["list", "watch"],
         "know what is borrowed, and which offers are accepted",
-    ),
+    )
+    .named(&[liqo_api::cluster_config::CLUSTER_CONFIG]),
     Rule::cluster(
         &["discovery.liqo.io"],
         &["resourcerequests"],

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use liqo_api::names;
+use liqo_core::policy::Percent;
 use liqo_discovery::Wan;
 use liqo_identity::Wanted;
 use liqo_kit::health::Checks;
@@ -19,7 +20,7 @@ use crate::identify::Asking;
 use crate::{DISCOVERY, VERSION, process};
 
 /// What this version can do, as other clusters are told.
-const CAPABILITIES: [&str; 3] = ["identity", "authentication", "discovery"];
+const CAPABILITIES: [&str; 4] = ["identity", "authentication", "discovery", "peering"];
 
 /// The rooms. Clones share them.
 #[derive(Clone)]
@@ -27,6 +28,7 @@ pub(super) struct Rooms {
     identity: liqo_identity::Room,
     pub(super) authentication: liqo_authentication::Room,
     discovery: liqo_discovery::Room,
+    peering: liqo_peering::Room,
     /// Who we are, for those who need no key.
     own: watch::Sender<Option<names::Identity>>,
 }
@@ -43,13 +45,16 @@ impl Rooms {
         let settings = discovery_settings(arguments, pod);
         let discovery =
             liqo_discovery::Room::new(client.clone(), settings, own.subscribe(), Arc::new(Asking));
-        Self { identity, authentication, discovery, own }
+        let settings = peering_settings(arguments, pod);
+        let peering = liqo_peering::Room::new(client.clone(), settings, identity.identity());
+        Self { identity, authentication, discovery, peering, own }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
         self.identity.metrics().register(registry);
         self.authentication.metrics().register(registry);
         self.discovery.metrics().register(registry);
+        self.peering.metrics().register(registry);
     }
 
     /// Starts to watch, in every process.
@@ -57,6 +62,7 @@ impl Rooms {
         self.identity.start(supervisor, watches);
         self.authentication.start(supervisor, watches);
         self.discovery.start(supervisor, watches);
+        self.peering.start(supervisor, watches);
         let (mut identity, own) = (self.identity.identity(), self.own.clone());
         supervisor.critical("own identity", |stop| async move {
             loop {
@@ -79,6 +85,7 @@ impl Rooms {
         self.identity.add_checks(checks);
         self.authentication.add_checks(checks);
         self.discovery.add_checks(checks);
+        self.peering.add_checks(checks);
     }
 
     /// Whether the rooms lead.
@@ -88,16 +95,17 @@ impl Rooms {
 
     /// Makes the rooms' queues and starts what drains them.
     pub(super) fn leaders(self, supervisor: &Supervisor, writes: &WriteMetrics) -> Leaders {
-        let [identity, authentication, discovery] = [
+        let [identity, authentication, discovery, peering] = [
             ("identity", self.identity.queue(writes)),
             ("authentication", self.authentication.queue(writes)),
             ("discovery", self.discovery.queue(writes)),
+            ("peering", self.peering.queue(writes)),
         ]
         .map(|(name, (queue, worker))| {
             process::drain(supervisor, name, worker);
             queue
         });
-        Leaders { rooms: self, queues: Queues { identity, authentication, discovery } }
+        Leaders { rooms: self, queues: Queues { identity, authentication, discovery, peering } }
     }
 }
 
@@ -105,6 +113,7 @@ struct Queues {
     identity: Queue,
     authentication: Queue,
     discovery: Queue,
+    peering: Queue,
 }
 
 /// The rooms as they lead.
@@ -125,6 +134,7 @@ impl Leaders {
             tokio::join!(
                 rooms.identity.lead(&queues.identity, leadership.clone()),
                 rooms.authentication.lead(&queues.authentication, leadership.clone()),
+                rooms.peering.lead(&queues.peering, leadership.clone()),
             );
         };
         let finding = rooms.discovery.run(&queues.discovery, gate, leadership.ended().clone());
@@ -165,4 +175,24 @@ fn discovery_settings(arguments: &Arguments, pod: &str) -> liqo_discovery::Setti
         controller: DISCOVERY.to_owned(),
         pod: pod.to_owned(),
     }
+}
+
+fn peering_settings(arguments: &Arguments, pod: &str) -> liqo_peering::Settings {
+    let (sharing, peering) = (&arguments.sharing, &arguments.peering);
+    let usual = liqo_peering::Settings::new(arguments.identity.liqo_namespace.clone(), pod);
+    let labels = sharing.cluster_labels.iter().flat_map(|labels| labels.0.clone());
+    liqo_peering::Settings {
+        autojoin: peering.auto_join_discovered_clusters,
+        incoming: sharing.enable_incoming_peering,
+        automatic: !sharing.offer_disable_auto_accept,
+        percentage: percent(sharing.resource_sharing_percentage, usual.percentage),
+        threshold: percent(sharing.offer_update_threshold_percentage, usual.threshold),
+        labels: labels.collect(),
+        ..usual
+    }
+}
+
+/// The flag was checked where it was read; the other value is never taken.
+fn percent(flag: crate::values::Percent, otherwise: Percent) -> Percent {
+    Percent::new(flag.0.into()).unwrap_or(otherwise)
 }

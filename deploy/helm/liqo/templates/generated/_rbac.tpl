@@ -5,6 +5,7 @@
   resources: ["clusterconfigs"]
   verbs: ["create"]
 # repair what others change in it
+# know what is borrowed, and which offers are accepted
 - apiGroups: ["config.liqo.io"]
   resources: ["clusterconfigs"]
   resourceNames: ["liqo"]
@@ -19,16 +20,19 @@
   resources: ["foreignclusters"]
   verbs: ["get", "list", "watch", "create", "patch"]
 # tell how far the authentication is
+# tell how far borrowing and lending are
 - apiGroups: ["discovery.liqo.io"]
   resources: ["foreignclusters/status"]
   verbs: ["patch"]
 # the tenant namespaces of peers
+# know the namespaces of peers
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 # the Secret with the cluster's key, on the first start
 # read the cluster's key, and notice when it is lost
 # tokens, and the certificate of the authentication service
+# our identities at peers, in the tenant namespaces
 # our identities at peers, in the tenant namespaces
 - apiGroups: [""]
   resources: ["secrets"]
@@ -58,17 +62,15 @@
   resources: ["signers"]
   resourceNames: ["kubernetes.io/kube-apiserver-client"]
   verbs: ["approve"]
-# find the API server's address where none is configured
-- apiGroups: [""]
-  resources: ["nodes"]
-  verbs: ["list"]
 # tell about an identity that is refused
 # tell about peers; events about objects without namespace are in the namespace default
 # tell about clusters that were found or refused; events about objects without namespace are in default
+# tell about peers; events about objects without namespace are in the namespace default
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create"]
 # give peers the right to ask for resources
+# see who asks for resources
 - apiGroups: ["discovery.liqo.io"]
   resources: ["resourcerequests"]
   verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
@@ -77,14 +79,17 @@
   resources: ["resourceoffers", "contracts"]
   verbs: ["get", "list", "watch", "create", "patch"]
 # give peers the right to accept, refuse and sign
+# accept, refuse and sign
 - apiGroups: ["sharing.liqo.io"]
   resources: ["resourceoffers/status", "contracts/status"]
   verbs: ["get", "patch"]
 # a ForeignCluster for each cluster that is found, as long as it is advertised
+# keep a ForeignCluster until what was agreed on is over; forget peers that leave for good
 - apiGroups: ["discovery.liqo.io"]
   resources: ["foreignclusters"]
   verbs: ["list", "watch", "create", "patch", "delete"]
 # know which domains to search
+# know whose clusters are joined
 - apiGroups: ["discovery.liqo.io"]
   resources: ["searchdomains"]
   verbs: ["list", "watch"]
@@ -92,6 +97,31 @@
 - apiGroups: ["discovery.liqo.io"]
   resources: ["searchdomains/status"]
   verbs: ["patch"]
+# tell those who ask whether they are offered something, and why not
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["resourcerequests/status"]
+  verbs: ["patch"]
+# offer, propose and keep contracts, and copies of those at peers
+- apiGroups: ["sharing.liqo.io"]
+  resources: ["resourceoffers", "contracts"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# know what is shared with whom
+- apiGroups: ["sharing.liqo.io"]
+  resources: ["sharingpolicies"]
+  verbs: ["list", "watch"]
+# tell whether a policy makes sense, and whom it is applied to
+- apiGroups: ["sharing.liqo.io"]
+  resources: ["sharingpolicies/status"]
+  verbs: ["patch"]
+# find the API server's address where none is configured
+# know what there is to share
+- apiGroups: [""]
+  resources: ["nodes", "pods", "services"]
+  verbs: ["list", "watch"]
+# offer storage classes
+- apiGroups: ["storage.k8s.io"]
+  resources: ["storageclasses"]
+  verbs: ["list", "watch"]
 {{- end }}
 {{- define "liqo.rbac.controllerManager.namespace" -}}
 # the Lease by which one replica leads
@@ -106,6 +136,7 @@
 # the ConfigMap with the cluster's ID and name
 # compare the ConfigMap with the key, and note the key's fingerprint on it
 # note which peers were put out; read the API server's address and authority
+# the log of contracts
 - apiGroups: [""]
   resources: ["configmaps"]
   verbs: ["list", "watch", "create", "patch", "delete"]
