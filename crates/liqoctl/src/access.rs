@@ -135,6 +135,23 @@ impl Access {
         Ok(Self { environment, flags })
     }
 
+    /// The same user with another cluster in mind; a kubeconfig that is not given is the same one.
+    pub(crate) fn other(
+        &self,
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+        namespace: Option<String>,
+    ) -> Self {
+        let flags = Flags {
+            // The context of one file means nothing in another.
+            context,
+            kubeconfig: kubeconfig.or_else(|| self.flags.kubeconfig.clone()),
+            namespace: namespace.or_else(|| self.flags.namespace.clone()),
+            ..self.flags.clone()
+        };
+        Self { environment: self.environment.clone(), flags }
+    }
+
     /// The namespace of liqo.
     pub(crate) fn namespace(&self) -> &str {
         self.flags.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
@@ -191,7 +208,7 @@ impl Access {
 }
 
 /// A name that is none would end up in the middle of a URL.
-fn parse_namespace(text: &str) -> Result<String, InvalidName> {
+pub(crate) fn parse_namespace(text: &str) -> Result<String, InvalidName> {
     text.parse::<NamespaceName>().map(String::from)
 }
 

@@ -8,18 +8,24 @@
 //! * a module per command: arguments and wiring; the work is done by the crates `liqo-*`
 
 mod access;
+mod add;
 mod bundle;
 mod check;
 mod duration;
+mod generate_add_command;
 mod install;
 mod logs;
 mod output;
+mod part;
+mod peer;
+mod peering;
 mod plugin;
 mod progress;
 mod sandbox;
 mod status;
 mod style;
 mod table;
+mod token;
 mod uninstall;
 mod version;
 
@@ -61,6 +67,11 @@ const EXAMPLES: &str = "Examples:
   liqoctl install
   liqoctl check
 
+  # Let this cluster borrow from another one: run what this prints there
+  liqoctl generate-add-command --context provider
+  liqoctl peer --remote-context provider      # or both sides at once
+  liqoctl status peer provider
+
   # Four real Kubernetes clusters on this machine
   sudo liqoctl sandbox up
 
@@ -96,6 +107,24 @@ enum Command {
     /// Remove liqo from a cluster
     #[command(after_help = uninstall::EXAMPLES)]
     Uninstall(OnCluster<uninstall::Arguments>),
+    /// Print the command by which another cluster adds this one
+    #[command(name = "generate-add-command", after_help = generate_add_command::EXAMPLES)]
+    GenerateAdd(OnCluster<generate_add_command::Arguments>),
+    /// Make another cluster known and borrow from it
+    #[command(after_help = add::EXAMPLES)]
+    Add(Box<OnCluster<add::Arguments>>),
+    /// Borrow from another cluster
+    #[command(after_help = peer::EXAMPLES)]
+    Peer(Box<OnCluster<peer::Arguments>>),
+    /// Borrow from another cluster no longer; it stays known
+    #[command(after_help = part::UNPEER_EXAMPLES)]
+    Unpeer(OnCluster<part::Unpeer>),
+    /// Part from another cluster and forget it
+    #[command(after_help = part::EXAMPLES)]
+    Remove(OnCluster<part::Arguments>),
+    /// Tokens by which other clusters come in the first time
+    #[command(after_help = token::EXAMPLES)]
+    Token(OnCluster<token::Arguments>),
     /// Several real Kubernetes clusters on this machine, gone without a trace when no longer needed
     Sandbox(Box<sandbox::Arguments>),
     /// Print the script that completes liqoctl's commands in a shell
@@ -116,6 +145,20 @@ struct OnCluster<T: Args> {
     command: T,
     #[command(flatten)]
     flags: access::Flags,
+}
+
+/// What was said before a command's name; commands with commands of their own open it with what is said after those.
+#[derive(Debug)]
+pub(crate) struct Door {
+    environment: access::Environment,
+    flags: access::Flags,
+}
+
+impl Door {
+    /// Which cluster is meant.
+    pub(crate) fn open(&self, later: access::Flags) -> anyhow::Result<Access> {
+        Access::new(self.environment.clone(), self.flags.then(later))
+    }
 }
 
 /// All commands and flags.
@@ -154,14 +197,24 @@ pub fn main() -> ExitCode {
 impl Arguments {
     fn run(self) -> anyhow::Result<ExitCode> {
         let access = |flags: access::Flags| Access::new(self.environment.clone(), self.flags.then(flags));
+        let door = |flags: access::Flags| Door {
+            environment: self.environment.clone(),
+            flags: self.flags.then(flags),
+        };
         match self.command {
-            Command::Status(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Status(it) => look(it.command.run(&door(it.flags))),
             Command::Check(it) => look(it.command.run(&access(it.flags)?)),
             Command::Logs(it) => look(it.command.run(&access(it.flags)?)),
             Command::Bundle(it) => look(it.command.run(&access(it.flags)?)),
             Command::Version(it) => look(it.command.run(&access(it.flags)?)),
             Command::Install(it) => run(it.command.run(&access(it.flags)?)),
             Command::Uninstall(it) => run(it.command.run(&access(it.flags)?)),
+            Command::GenerateAdd(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Add(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Peer(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Unpeer(it) => look(it.command.run(&access(it.flags)?)),
+            Command::Remove(it) => look(it.command.run(&door(it.flags))),
+            Command::Token(it) => look(it.command.run(&door(it.flags))),
             Command::Sandbox(arguments) => run(arguments.run()),
             Command::Completion { shell } => {
                 let mut script = Vec::new();

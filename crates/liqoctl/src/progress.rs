@@ -38,6 +38,13 @@ impl<W: Write> Progress<W> {
         }
     }
 
+    /// What is still under way, for logs, in which lines are not written anew.
+    pub(crate) fn remind(&mut self, text: &str) {
+        if !self.style.is_terminal() {
+            self.line(Mark::Busy, text);
+        }
+    }
+
     /// A step has ended well.
     pub(crate) fn done(&mut self, text: &str) {
         self.line(Mark::Good, text);

@@ -5,17 +5,39 @@ mod show;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use liqo_inspect::Installation;
 
 pub(crate) use show::finding;
 
 use crate::access::Access;
 use crate::output::{self, Format};
+use crate::peering::{known, view};
+use crate::{Door, OnCluster};
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Output format
+    #[arg(short, long, value_enum)]
+    output: Option<Format>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show one other cluster: what is borrowed from it and lent to it, and what is waited for
+    #[command(after_help = PEER_EXAMPLES)]
+    Peer(OnCluster<Peer>),
+}
+
+/// Arguments of `status peer`.
+#[derive(Debug, Args)]
+struct Peer {
+    /// The cluster: its name here, its ID, or its own name
+    name: String,
     /// Output format
     #[arg(short, long, value_enum)]
     output: Option<Format>,
@@ -25,15 +47,38 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl status                       # identity, versions, pods, peers, and what is wrong
   liqoctl status --context provider-a -o wide
   liqoctl status -o json | jq -r .cluster.id
+  liqoctl status peer milan            # one other cluster
 
 Ends with 0 if all is well, and with 1 if liqo is not installed or something has failed.";
 
+const PEER_EXAMPLES: &str = "Examples:
+  liqoctl status peer milan            # what is borrowed and lent, step by step
+  liqoctl status peer milan -o json | jq -r .outgoing.status
+
+Ends with 0 if nothing is wrong, also while something is waited for, and with 1 if the cluster is not known, refuses, cannot
+be reached, or does not keep what was agreed on.";
+
 impl Arguments {
-    pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
+    pub(crate) async fn run(self, door: &Door) -> Result<ExitCode> {
+        if let Some(Command::Peer(it)) = self.command {
+            return it.command.run(&door.open(it.flags)?, self.output).await;
+        }
+        let access = door.open(crate::access::Flags::default())?;
         let connection = access.connect().await?;
         let server = connection.server();
         let status = Installation::new(connection.client, connection.namespace).status(&server).await;
         output::print(self.output, &status, |wide| show::text(&status, wide, access.stdout()))?;
         Ok(if status.healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Peer {
+    async fn run(self, access: &Access, before: Option<Format>) -> Result<ExitCode> {
+        let connection = access.connect().await?;
+        let all = known::list(&connection).await?;
+        let peer = view::of(&connection, known::find(&all, &self.name)?).await?;
+        let text = |wide| view::text(&peer, wide, access.stdout(), Timestamp::now());
+        output::print(self.output.or(before), &peer, text)?;
+        Ok(if peer.troubles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

@@ -1,0 +1,218 @@
+//! `liqoctl unpeer` and `liqoctl remove cluster`: parting, in order and within a bounded time.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand};
+use kube::api::DeleteParams;
+use kube::{Api, ResourceExt};
+use liqo_api::foreign_cluster::{
+    PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
+};
+use liqo_api::{ForeignCluster, annotations, labels};
+use liqo_inspect::age;
+use tokio::time::{Instant, sleep};
+
+use crate::access::{Access, Connection};
+use crate::duration::parse_span;
+use crate::peering::{Papers, id_of, known, phases, write};
+use crate::progress::Progress;
+use crate::{Door, OnCluster};
+
+/// How often it is looked whether it is over.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Arguments of `unpeer`.
+#[derive(Debug, Args)]
+pub(crate) struct Unpeer {
+    /// The cluster: its name here, its ID, or its own name
+    name: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Arguments of `remove`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Part from a cluster and forget it: contracts end, what is reserved is freed, then the credentials go
+    #[command(after_help = EXAMPLES)]
+    Cluster(OnCluster<Remove>),
+}
+
+/// Arguments of `remove cluster`.
+#[derive(Debug, Args)]
+struct Remove {
+    /// The cluster: its name here, its ID, or its own name
+    name: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How to part.
+#[derive(Debug, Clone, Copy, Args)]
+struct How {
+    /// Do not wait for the other cluster: it is told what there is time for
+    #[arg(long)]
+    force: bool,
+    /// How long to wait; the cluster itself waits a minute for the other one
+    #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = parse_span)]
+    timeout: Duration,
+}
+
+pub(crate) const UNPEER_EXAMPLES: &str = "Examples:
+  liqoctl unpeer milan                 # nothing is borrowed any more; the cluster stays known
+  liqoctl unpeer milan --force         # without waiting for the other cluster
+  liqoctl peer milan                   # borrow again
+
+Ends with 0 when nothing is borrowed, also when nothing was. What is lent to the other cluster stays.";
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  liqoctl remove cluster milan         # part in order, and forget it
+  liqoctl remove cluster milan --force # without waiting for the other cluster
+
+Ends with 0 when the cluster is not known any more, also when it was not. It comes in again only with a new token.";
+
+impl Unpeer {
+    pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
+        let connection = access.connect().await?;
+        let all = known::list(&connection).await?;
+        let cluster = known::find(&all, &self.name)?;
+        let name = cluster.name_any();
+        let mut progress = Progress::new(access.stderr());
+        if cluster.metadata.deletion_timestamp.is_none() {
+            if cluster.spec.outgoing_peering_enabled != PeeringEnabled::No {
+                write::outgoing(&connection, &name, PeeringEnabled::No).await?;
+            }
+            if self.how.force {
+                write::annotate(&connection, &name, annotations::FORCE, Some(labels::TRUE)).await?;
+            }
+        }
+        let done = self.how.wait(&connection, &name, is_unpeered, &mut progress).await;
+        // The next parting is to be in order again.
+        if self.how.force {
+            write::annotate(&connection, &name, annotations::FORCE, None).await?;
+        }
+        done?;
+        progress.done(&format!("nothing is borrowed from {name} any more"));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Arguments {
+    pub(crate) async fn run(self, door: &Door) -> Result<ExitCode> {
+        let Command::Cluster(it) = self.command;
+        it.command.run(&door.open(it.flags)?).await
+    }
+}
+
+impl Remove {
+    async fn run(self, access: &Access) -> Result<ExitCode> {
+        let connection = access.connect().await?;
+        let mut progress = Progress::new(access.stderr());
+        let all = known::list(&connection).await?;
+        let cluster = match known::find(&all, &self.name) {
+            Ok(cluster) => cluster,
+            Err(known::NotFound::Unknown { .. }) => {
+                progress.done(&format!("{} is not known here", self.name));
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let name = cluster.name_any();
+        if self.how.force {
+            write::annotate(&connection, &name, annotations::FORCE, Some(labels::TRUE)).await?;
+        }
+        delete(&connection, cluster).await?;
+        self.how.wait(&connection, &name, |_, _| false, &mut progress).await?;
+        progress.done(&format!("{name} is gone"));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn delete(connection: &Connection, cluster: &ForeignCluster) -> Result<()> {
+    let api: Api<ForeignCluster> = Api::all(connection.client.clone());
+    let name = cluster.name_any();
+    // Somebody may have added it again in the meantime; that one is not meant.
+    let this_one = kube::api::Preconditions { uid: cluster.uid(), resource_version: None };
+    let how = DeleteParams { preconditions: Some(this_one), ..DeleteParams::default() };
+    match api.delete(&name, &how).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(error) => Err(connection.target.explain(&error))
+            .with_context(|| format!("cannot delete the ForeignCluster {name}")),
+    }
+}
+
+/// Nothing is borrowed, and nothing is left of what was.
+fn is_unpeered(cluster: &ForeignCluster, papers: &Papers) -> bool {
+    let over = matches!(cluster.peering_status(Part::OutgoingPeering), Status::None);
+    let borrowed = id_of(cluster).and_then(|id| papers.lent_by(id));
+    let in_force =
+        borrowed.and_then(|it| it.status.as_ref()).is_some_and(|status| status.phase.is_in_force());
+    over && !in_force
+}
+
+impl How {
+    /// Waits until it is over, or the ForeignCluster is gone.
+    async fn wait(
+        self,
+        connection: &Connection,
+        name: &str,
+        over: impl Fn(&ForeignCluster, &Papers) -> bool,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let began = Instant::now();
+        let api: Api<ForeignCluster> = Api::all(connection.client.clone());
+        let mut uid = None;
+        loop {
+            let cluster = api.get_opt(name).await.map_err(|error| connection.target.explain(&error))?;
+            let Some(cluster) = cluster else { return Ok(()) };
+            if *uid.get_or_insert_with(|| cluster.uid()) != cluster.uid() {
+                return Ok(());
+            }
+            // Its namespace may go between two looks.
+            let papers = Papers::read(&connection.client, &cluster).await.unwrap_or_default();
+            if over(&cluster, &papers) {
+                return Ok(());
+            }
+            let waiting = waiting(&cluster);
+            if began.elapsed() >= self.timeout {
+                bail!(
+                    "{name} did not part within {}: {waiting}. It goes on by itself; liqoctl status peer {name} shows \
+                     how far it is{}",
+                    age::text(self.timeout.try_into().unwrap_or(jiff::SignedDuration::MAX)),
+                    if self.force { "" } else { ", and --force does not wait for the other cluster" }
+                );
+            }
+            progress.busy(&format!("parting from {name}: {waiting}"));
+            sleep(INTERVAL).await;
+        }
+    }
+}
+
+/// What parting waits for, in the words of the conditions.
+fn waiting(cluster: &ForeignCluster) -> String {
+    let conditions = [Part::OutgoingPeering, Part::IncomingPeering, Part::AuthenticationStatus];
+    let conditions = conditions.into_iter().filter_map(|part| phases::condition(cluster, part));
+    let going: Vec<_> = conditions
+        .filter(|it| it.status == Status::Disconnecting || phases::is_bad(it.status))
+        .map(phases::words)
+        .collect();
+    if !going.is_empty() {
+        return going.join("; ");
+    }
+    match cluster.finalizers() {
+        [] => "the controller manager has not noticed yet (liqoctl status shows whether it runs)".to_owned(),
+        held => format!("held by {}", held.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! `liqoctl peer`: borrows from a cluster that is known, or from one whose kubeconfig is at hand.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use kube::ResourceExt;
+use liqo_api::ForeignCluster;
+use liqo_api::foreign_cluster::{
+    PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
+};
+use liqo_authentication::tokens::{self, NewToken};
+
+use crate::access::{Access, Connection, parse_namespace};
+use crate::add::{Waiting, declare_with};
+use crate::peering::declare::Wanted;
+use crate::peering::own::{self, Own};
+use crate::peering::{follow, id_of, known, same_cluster, write};
+use crate::progress::Progress;
+
+/// How long the other side may use the token that is made for it; it needs seconds.
+const TOKEN_LIFETIME: std::time::Duration = std::time::Duration::from_secs(3600);
+
+/// Arguments of `peer`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The cluster: its name here, its ID, or its own name; with a remote kubeconfig or context, what to call it here
+    #[arg(required_unless_present_any = ["remote_context", "remote_kubeconfig"])]
+    name: Option<String>,
+    /// The context of the other cluster, to do both sides at once
+    #[arg(long, value_name = "NAME")]
+    remote_context: Option<String>,
+    /// The kubeconfig of the other cluster, to do both sides at once [default: the same one]
+    #[arg(long, value_name = "FILE")]
+    remote_kubeconfig: Option<PathBuf>,
+    /// The namespace that liqo is installed in at the other cluster [default: the same one]
+    #[arg(long, value_name = "NAME", value_parser = parse_namespace)]
+    remote_namespace: Option<String>,
+    /// Let the other cluster borrow from this one, too
+    #[arg(long)]
+    bidirectional: bool,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  liqoctl peer milan                                       # a cluster that liqoctl status shows
+  liqoctl peer --remote-context provider                   # both sides at once, with one kubeconfig
+  liqoctl peer milan --remote-kubeconfig milan.kubeconfig  # with another one, and a name of one's own
+  liqoctl peer --remote-context provider --bidirectional   # each borrows from the other
+
+Says each phase as it is done, and what is waited for and since when. Ends with 0 when the other cluster lends; with 1 when it
+refuses, when somebody has to decide, or when the time is over. Running it again goes on.";
+
+impl Arguments {
+    pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
+        let connection = access.connect().await?;
+        let progress = Progress::new(access.stderr());
+        if self.remote_context.is_none() && self.remote_kubeconfig.is_none() {
+            return self.with_known(&connection, progress).await;
+        }
+        let other = access.other(
+            self.remote_kubeconfig.clone(),
+            self.remote_context.clone(),
+            self.remote_namespace.clone(),
+        );
+        let other = other.connect().await?;
+        self.both_sides(&connection, &other, progress).await
+    }
+
+    async fn with_known(self, connection: &Connection, progress: Progress) -> Result<ExitCode> {
+        if self.bidirectional {
+            bail!(
+                "--bidirectional needs the other cluster: name it with --remote-context or --remote-kubeconfig, or run \
+                 liqoctl peer there"
+            );
+        }
+        let all = known::list(connection).await?;
+        let cluster = known::find(&all, self.name.as_deref().unwrap_or_default())?;
+        let name = cluster.name_any();
+        if cluster.metadata.deletion_timestamp.is_some() {
+            bail!(
+                "{name} is being removed. Wait until it is gone, and add it again; liqoctl status peer {name} shows more"
+            );
+        }
+        if cluster.spec.outgoing_peering_enabled != PeeringEnabled::Yes {
+            write::outgoing(connection, &name, PeeringEnabled::Yes).await?;
+        }
+        self.waiting.finish(connection, &name, progress).await
+    }
+
+    async fn both_sides(
+        &self,
+        here: &Connection,
+        there: &Connection,
+        mut progress: Progress,
+    ) -> Result<ExitCode> {
+        let me = own::require_identity(here).await?;
+        let (lender, note) = own::wait(there, self.waiting.timeout, &mut progress).await?;
+        if me.id == lender.identity.id {
+            bail!("{}", same_cluster(&me.id));
+        }
+        if let Some(note) = note {
+            progress.warn(&note);
+        }
+        let name = self.introduce(here, there, &lender, self.name.clone(), &mut progress).await?;
+        let back = if self.bidirectional {
+            let (lender, _) = own::wait(here, self.waiting.timeout, &mut progress).await?;
+            Some(self.introduce(there, here, &lender, None, &mut progress).await?)
+        } else {
+            None
+        };
+        if let (Some(back), false) = (back, self.waiting.no_wait) {
+            progress.done(&format!("{} borrows from {}:", lender.identity.name, me.name));
+            follow::established(there, &back, self.waiting.timeout, &mut progress).await?;
+            progress.done(&format!("{} borrows from {}:", me.name, lender.identity.name));
+        }
+        self.waiting.finish(here, &name, progress).await
+    }
+
+    /// Makes `lender` known to the cluster at `here`, which gets a token of its own if it needs one.
+    async fn introduce(
+        &self,
+        here: &Connection,
+        there: &Connection,
+        lender: &Own,
+        name: Option<String>,
+        progress: &mut Progress,
+    ) -> Result<String> {
+        let me = own::require_identity(here).await?;
+        let wanted = Wanted {
+            name,
+            id: lender.identity.id.clone(),
+            cluster_name: Some(lender.identity.name.clone()),
+            url: lender.auth_url.clone(),
+            fingerprint: Some(lender.fingerprint),
+            insecure: false,
+            outgoing: true,
+        };
+        let all = known::list(here).await?;
+        let existing = all.iter().find(|cluster| id_of(cluster) == Some(wanted.id.as_str()));
+        let token = if existing.is_some_and(is_let_in) {
+            None
+        } else {
+            let new = NewToken {
+                lifetime: Some(TOKEN_LIFETIME),
+                note: format!("liqoctl peer, for {}", me.name),
+                peer: Some(me.id.clone()),
+            };
+            Some(tokens::create(&there.client, &there.namespace, &new).await?.1)
+        };
+        declare_with(here, &wanted, token.as_ref(), self.waiting.timeout, progress).await
+    }
+}
+
+/// Who is let in needs no token.
+fn is_let_in(cluster: &ForeignCluster) -> bool {
+    cluster.metadata.deletion_timestamp.is_none()
+        && cluster.peering_status(Part::AuthenticationStatus) == Status::Established
+}
