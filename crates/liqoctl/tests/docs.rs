@@ -48,6 +48,11 @@ fn what_the_guide_to_installing_says_works() {
     run("docs/install.md", &Cli::new("install"));
 }
 
+#[test]
+fn what_the_guide_to_contracts_says_works() {
+    run("docs/contracts.md", &Cli::new("contracts"));
+}
+
 fn run(document: &str, cli: &Cli) {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&cli.name);
     let (script, transcript) = (place.with_extension("sh"), place.with_extension("log"));
