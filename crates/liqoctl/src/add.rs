@@ -71,6 +71,9 @@ pub(crate) struct Waiting {
     /// Output format, for how the peering is at the end
     #[arg(short, long, value_enum)]
     pub(crate) output: Option<DataFormat>,
+    /// Somebody has just decided about the offer: what is told about the decision may be older.
+    #[arg(skip)]
+    pub(crate) decided: bool,
 }
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -166,7 +169,7 @@ impl Waiting {
         mut progress: Progress,
     ) -> Result<ExitCode> {
         if !self.no_wait {
-            follow::established(connection, name, self.timeout, &mut progress).await?;
+            follow::established(connection, name, self.timeout, self.decided, &mut progress).await?;
         }
         drop(progress);
         if let Some(format) = self.output {

@@ -11,10 +11,12 @@ mod access;
 mod add;
 mod bundle;
 mod check;
+mod contract;
 mod duration;
 mod generate_add_command;
 mod install;
 mod logs;
+mod offer;
 mod output;
 mod part;
 mod peer;
@@ -125,6 +127,12 @@ enum Command {
     /// Tokens by which other clusters come in the first time
     #[command(after_help = token::EXAMPLES)]
     Token(OnCluster<token::Arguments>),
+    /// What is offered to this cluster and by it; accept or refuse it
+    #[command(after_help = offer::EXAMPLES)]
+    Offer(OnCluster<offer::Arguments>),
+    /// What was agreed on with other clusters, and whether it is what both signed
+    #[command(after_help = contract::EXAMPLES)]
+    Contract(OnCluster<contract::Arguments>),
     /// Several real Kubernetes clusters on this machine, gone without a trace when no longer needed
     Sandbox(Box<sandbox::Arguments>),
     /// Print the script that completes liqoctl's commands in a shell
@@ -215,6 +223,8 @@ impl Arguments {
             Command::Unpeer(it) => look(it.command.run(&access(it.flags)?)),
             Command::Remove(it) => look(it.command.run(&door(it.flags))),
             Command::Token(it) => look(it.command.run(&door(it.flags))),
+            Command::Offer(it) => look(it.command.run(&door(it.flags))),
+            Command::Contract(it) => look(it.command.run(&door(it.flags))),
             Command::Sandbox(arguments) => run(arguments.run()),
             Command::Completion { shell } => {
                 let mut script = Vec::new();

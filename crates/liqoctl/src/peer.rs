@@ -113,7 +113,7 @@ impl Arguments {
         };
         if let (Some(back), false) = (back, self.waiting.no_wait) {
             progress.done(&format!("{} borrows from {}:", lender.identity.name, me.name));
-            follow::established(there, &back, self.waiting.timeout, &mut progress).await?;
+            follow::established(there, &back, self.waiting.timeout, false, &mut progress).await?;
             progress.done(&format!("{} borrows from {}:", me.name, lender.identity.name));
         }
         self.waiting.finish(here, &name, progress).await

@@ -21,11 +21,13 @@ const GRACE: Duration = Duration::from_secs(6);
 /// Where lines cannot be written anew, how often it is told what is waited for.
 const REMIND: Duration = Duration::from_secs(15);
 
-/// Waits until we borrow from the peer, or it is clear that nothing comes of it.
+/// Waits until we borrow from the peer, or it is clear that nothing comes of it. If somebody has `decided`, the offer is not
+/// waited for by others but by the manager, for a while.
 pub(crate) async fn established(
     connection: &Connection,
     name: &str,
     timeout: Duration,
+    decided: bool,
     progress: &mut Progress,
 ) -> Result<()> {
     let began = Instant::now();
@@ -42,8 +44,10 @@ pub(crate) async fn established(
         let since = text(&waiting, began);
         refused = match waiting.kind {
             Kind::Going => None,
-            Kind::Refused => Some(refused.unwrap_or_else(Instant::now)),
-            Kind::Person => bail!("{}: {}", waiting.step.name(), waiting.why),
+            Kind::Refused | Kind::Person if decided || waiting.kind == Kind::Refused => {
+                Some(refused.unwrap_or_else(Instant::now))
+            }
+            Kind::Refused | Kind::Person => bail!("{}: {}", waiting.step.name(), waiting.why),
         };
         if refused.is_some_and(|since| since.elapsed() >= GRACE) {
             progress.failed(&format!("{}: {}", waiting.step.name(), waiting.why));
