@@ -35,7 +35,6 @@ pub mod tokens;
 
 mod calling;
 mod certificate;
-mod clock;
 mod csr;
 mod index;
 mod metrics;
@@ -51,7 +50,7 @@ mod testing;
 mod wire;
 
 pub use certificate::own_fingerprint;
-pub use clock::Clock;
+pub use liqo_kit::Clock;
 pub use metrics::AuthenticationMetrics;
 pub use objects::PEER_RULES;
 pub use room::Room;

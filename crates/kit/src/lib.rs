@@ -11,12 +11,14 @@
 //! - [`write`](mod@write) is the one way to write: coalescing, bounded, compare-before-write, with an end to retries;
 //! - [`clusters`] holds one client per cluster, over few connections;
 //! - [`lease`] elects a leader and takes the power away before another can have it;
+//! - [`clock`] tells the time, and lets a test set it;
 //! - [`rbac`] is how a room declares what it must be allowed to do;
 //! - [`serve`], [`admin`], [`health`], [`metrics`], [`telemetry`], [`supervise`] are what a process needs
 //!   around that.
 
 pub mod admin;
 pub mod backoff;
+pub mod clock;
 pub mod clusters;
 pub mod health;
 pub mod index;
@@ -31,6 +33,7 @@ pub mod watch;
 pub mod write;
 
 pub use backoff::{Backoff, BackoffPolicy};
+pub use clock::Clock;
 pub use clusters::{ClientSource, Cluster, Clusters};
 pub use index::{Index, Shared, Sink, Store};
 pub use key::Key;

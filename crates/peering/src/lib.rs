@@ -30,7 +30,6 @@ pub mod paper;
 pub mod stock;
 
 mod borrowing;
-mod clock;
 mod copies;
 mod events;
 mod house;
@@ -48,7 +47,7 @@ mod steps;
 #[cfg(test)]
 mod testing;
 
-pub use clock::Clock;
+pub use liqo_kit::Clock;
 pub use metrics::PeeringMetrics;
 pub use room::Room;
 pub use rules::RULES;

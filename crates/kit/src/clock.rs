@@ -1,4 +1,4 @@
-//! The one clock of the room, which a test may set.
+//! The one clock of a room, which a test may set.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -13,7 +13,7 @@ impl Clock {
         Self(None)
     }
 
-    /// One that differs from the machine's by what is sent, for tests of what takes days.
+    /// One that differs from the machine's by what is sent, for tests of what takes months.
     pub fn shifted() -> (watch::Sender<SignedDuration>, Self) {
         let (sender, receiver) = watch::channel(SignedDuration::ZERO);
         (sender, Self(Some(receiver)))
@@ -27,7 +27,7 @@ impl Clock {
     }
 
     /// Resolves when the clock was set.
-    pub(crate) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if let Some(shift) = &mut self.0
             && shift.changed().await.is_ok()
         {
