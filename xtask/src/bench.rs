@@ -9,6 +9,7 @@ mod install;
 mod kit;
 mod machine;
 mod measure;
+mod peering;
 mod sandbox;
 mod table;
 
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// The `liqoctl` to measure
     #[arg(long, default_value = "target/release/liqoctl", value_name = "FILE")]
     liqoctl: PathBuf,
+    /// The `liqo` to measure where managers run as plain processes
+    #[arg(long, default_value = "target/release/liqo", value_name = "FILE")]
+    liqo: PathBuf,
     /// The kit's own bench, built with optimisation
     #[arg(long, default_value = "target/release/examples/kit_bench", value_name = "FILE")]
     kit_bench: PathBuf,
@@ -57,6 +61,8 @@ enum Part {
     Kit,
     /// Installing, and the installed manager when idle
     Install,
+    /// Peering: two clusters, a hub with many, the local network, an idle peer, a restart
+    Peering,
 }
 
 /// Measures, prints a table, and writes `results.json` and `chart.svg`. A missed target is a result; something that
@@ -88,6 +94,14 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<()> {
         book.add("installing", || {
             install::Installer::start(&root.join(&arguments.liqoctl), &out)?.measure(arguments.real_rounds)
         });
+    }
+    if wanted(Part::Peering) {
+        let programs = peering::Programs {
+            liqo: root.join(&arguments.liqo),
+            liqoctl: root.join(&arguments.liqoctl),
+            out: out.clone(),
+        };
+        book.add("peering", || peering::measure(&programs, arguments.quick_rounds));
     }
     let load_at_end = machine::load();
     println!("{}", table::draw(&book.measurements));

@@ -17,6 +17,8 @@ pub(super) enum Unit {
     Megabytes,
     /// CPU seconds per second.
     Cores,
+    /// Connections, writes: things that are counted.
+    Count,
 }
 
 impl Unit {
@@ -26,6 +28,7 @@ impl Unit {
             Self::Seconds => format!("{value:.2} s"),
             Self::Megabytes => format!("{value:.1} MB"),
             Self::Cores => format!("{value:.3} core"),
+            Self::Count => format!("{value:.1}").trim_end_matches(".0").to_owned(),
         }
     }
 }
