@@ -20,6 +20,8 @@ use crate::peering::paper::ContractView;
 use crate::peering::{id_of, known, own};
 use crate::{Door, OnCluster};
 
+pub(crate) use verify::documents;
+
 /// Contracts that a message names; more would hide the message.
 const SHOWN: usize = 10;
 

@@ -22,6 +22,7 @@ mod part;
 mod peer;
 mod peering;
 mod plugin;
+mod policy;
 mod progress;
 mod sandbox;
 mod status;
@@ -133,6 +134,9 @@ enum Command {
     /// What was agreed on with other clusters, and whether it is what both signed
     #[command(after_help = contract::EXAMPLES)]
     Contract(OnCluster<contract::Arguments>),
+    /// What this cluster shares with whom, how an offer comes about, and what a change would change
+    #[command(after_help = policy::EXAMPLES)]
+    Policy(OnCluster<policy::Arguments>),
     /// Several real Kubernetes clusters on this machine, gone without a trace when no longer needed
     Sandbox(Box<sandbox::Arguments>),
     /// Print the script that completes liqoctl's commands in a shell
@@ -225,6 +229,7 @@ impl Arguments {
             Command::Token(it) => look(it.command.run(&door(it.flags))),
             Command::Offer(it) => look(it.command.run(&door(it.flags))),
             Command::Contract(it) => look(it.command.run(&door(it.flags))),
+            Command::Policy(it) => look(it.command.run(&door(it.flags))),
             Command::Sandbox(arguments) => run(arguments.run()),
             Command::Completion { shell } => {
                 let mut script = Vec::new();

@@ -152,8 +152,8 @@ pub(super) fn read_contract(path: &Path) -> Result<Contract> {
     serde_json::from_value(object.clone()).with_context(|| format!("{} is no Contract", path.display()))
 }
 
-/// The objects in a file of YAML or JSON; those of a List one by one.
-pub(super) fn documents(path: &Path) -> Result<Vec<Value>> {
+/// The objects in a file of YAML or JSON; those of a List, and several in a row, one by one.
+pub(crate) fn documents(path: &Path) -> Result<Vec<Value>> {
     let text = if path.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?
     } else {
@@ -163,15 +163,16 @@ pub(super) fn documents(path: &Path) -> Result<Vec<Value>> {
         }
         std::fs::read_to_string(path).with_context(failed)?
     };
-    let parsed: Value = if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?
+    let parsed: Vec<Value> = if text.trim_start().starts_with('{') {
+        vec![serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?]
     } else {
-        serde_saphyr::from_str(&text).with_context(|| format!("{} is no YAML", path.display()))?
+        serde_saphyr::from_multiple(&text).with_context(|| format!("{} is no YAML", path.display()))?
     };
-    Ok(match parsed["items"].as_array() {
+    let single = |object: Value| match object["items"].as_array() {
         Some(items) => items.clone(),
-        None => vec![parsed],
-    })
+        None => vec![object],
+    };
+    Ok(parsed.into_iter().filter(|object| !object.is_null()).flat_map(single).collect())
 }
 
 fn text(outcome: &Outcome, style: Style) -> String {

@@ -92,7 +92,8 @@ pub(crate) async fn require_identity(connection: &Connection) -> Result<Identity
     identity(connection).await?.map_err(|lack| anyhow::anyhow!("{lack}"))
 }
 
-async fn manager(connection: &Connection) -> Result<Option<Deployment>> {
+/// The Deployment of the manager, if it is installed.
+pub(crate) async fn manager(connection: &Connection) -> Result<Option<Deployment>> {
     let api: Api<Deployment> = Api::namespaced(connection.client.clone(), &connection.namespace);
     let found = api.get_opt(MANAGER).await;
     found.map_err(|error| connection.target.explain(&error)).context("cannot read the manager's Deployment")
