@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Parser};
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::{Client, Config};
 use liqo_api::names::{InvalidName, NamespaceName};
@@ -57,6 +57,28 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
+    /// Those among the words of a command that is still being typed; the later one counts.
+    pub(crate) fn of_words(words: &[String]) -> Self {
+        let value = |names: &[&str]| {
+            let mut found = None;
+            let mut words = words.iter();
+            while let Some(word) = words.next() {
+                let (name, value) =
+                    word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+                if names.contains(&name) {
+                    found = value.map(str::to_owned).or_else(|| words.next().cloned());
+                }
+            }
+            found
+        };
+        Self {
+            kubeconfig: value(&["--kubeconfig"]).map(PathBuf::from),
+            context: value(&["--context"]),
+            namespace: value(&["--namespace", "-n"]),
+            ..Self::default()
+        }
+    }
+
     /// Those before the command's name, then those after it: the later one counts.
     pub(crate) fn then(&self, later: Self) -> Self {
         let earlier = self.clone();
@@ -95,6 +117,18 @@ pub(crate) struct Environment {
     sandbox_name: String,
     #[arg(id = "env-sandbox-dir", long = "env-sandbox-dir", env = "LIQO_SANDBOX_STATE_DIR", default_value = Place::DEFAULT_BASE, hide = true)]
     sandbox_dir: PathBuf,
+}
+
+impl Environment {
+    /// What the environment of this process says.
+    pub(crate) fn of_process() -> Self {
+        #[derive(Parser)]
+        struct Nothing {
+            #[command(flatten)]
+            environment: Environment,
+        }
+        Nothing::try_parse_from(["liqoctl"]).map(|it| it.environment).unwrap_or_default()
+    }
 }
 
 /// What the user asked for, before anything is read or called.

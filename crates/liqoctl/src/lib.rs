@@ -188,7 +188,7 @@ pub fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let program = Program::called(words.next().as_deref());
     if program == Program::KubectlComplete {
-        return plugin::complete(&words.collect::<Vec<_>>());
+        return plugin::complete(&words.collect::<Vec<_>>(), known_clusters);
     }
     let mut command = program.rename(command());
     let matches = command.get_matches_mut();
@@ -204,6 +204,26 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The clusters that are known where the words lead; none if that takes long, as somebody waits at the keyboard.
+fn known_clusters(words: &[String]) -> Vec<(String, String)> {
+    let environment = access::Environment::of_process();
+    let names = async {
+        let connection = Access::new(environment, access::Flags::of_words(words))?.connect().await?;
+        let clusters = peering::known::list(&connection).await?;
+        anyhow::Ok(clusters.iter().map(peering::known::suggestion).collect())
+    };
+    run_briefly(names).unwrap_or_default()
+}
+
+/// Runs something that nobody misses if it takes long.
+fn run_briefly<T>(work: impl Future<Output = anyhow::Result<T>>) -> Option<T> {
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let done = runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await });
+    runtime.shutdown_background();
+    done.ok()?.ok()
 }
 
 impl Arguments {

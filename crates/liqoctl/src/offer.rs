@@ -69,6 +69,7 @@ struct List {
 #[derive(Debug, Args)]
 struct Accept {
     /// The cluster that offers: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     #[command(flatten)]
     waiting: Waiting,
@@ -78,6 +79,7 @@ struct Accept {
 #[derive(Debug, Args)]
 struct Refuse {
     /// The cluster that offers: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     /// How long to wait until it is noticed
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_span)]

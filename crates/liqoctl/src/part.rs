@@ -27,6 +27,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Debug, Args)]
 pub(crate) struct Unpeer {
     /// The cluster: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     #[command(flatten)]
     how: How,
@@ -50,6 +51,7 @@ enum Command {
 #[derive(Debug, Args)]
 struct Remove {
     /// The cluster: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     #[command(flatten)]
     how: How,

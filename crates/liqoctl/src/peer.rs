@@ -26,7 +26,7 @@ const TOKEN_LIFETIME: std::time::Duration = std::time::Duration::from_secs(3600)
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The cluster: its name here, its ID, or its own name; with a remote kubeconfig or context, what to call it here
-    #[arg(required_unless_present_any = ["remote_context", "remote_kubeconfig"])]
+    #[arg(value_name = "CLUSTER", required_unless_present_any = ["remote_context", "remote_kubeconfig"])]
     name: Option<String>,
     /// The context of the other cluster, to do both sides at once
     #[arg(long, value_name = "NAME")]

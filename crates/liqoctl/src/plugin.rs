@@ -62,16 +62,23 @@ const NO_FILES: &str = ":4";
 /// Let the shell complete a file name.
 const FILES: &str = ":0";
 
-/// Prints what could come next, as kubectl expects it of `kubectl_complete-liqo`.
-pub(crate) fn complete(words: &[OsString]) -> ExitCode {
+/// The name of values that are clusters.
+const CLUSTER: &str = "CLUSTER";
+
+/// Names with a word about each.
+type Suggestions = Vec<(String, String)>;
+
+/// Prints what could come next, as kubectl expects it of `kubectl_complete-liqo`. `known` tells the clusters that are known
+/// by the cluster that the words mean.
+pub(crate) fn complete(words: &[OsString], known: impl Fn(&[String]) -> Suggestions) -> ExitCode {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    match output::write(suggest(&crate::command(), &words).as_bytes()) {
+    match output::write(suggest(&crate::command(), &words, known).as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn suggest(root: &Command, words: &[String]) -> String {
+fn suggest(root: &Command, words: &[String], known: impl Fn(&[String]) -> Suggestions) -> String {
     let mut root = root.clone();
     root.build();
     let (last, before) = words.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
@@ -84,7 +91,8 @@ fn suggest(root: &Command, words: &[String]) -> String {
         value_of = flag(command, word).filter(|flag| flag.get_action().takes_values() && !word.contains('='));
         command = command.find_subcommand(word).unwrap_or(command);
     }
-    let found: Vec<(String, String)> = match value_of {
+    let values = |arg: &Arg| if is_cluster(arg) { known(words) } else { values(arg) };
+    let found: Suggestions = match value_of {
         Some(flag) => values(flag),
         None if last.starts_with('-') => flags(command),
         None => subcommands(command).chain(command.get_positionals().flat_map(values)).collect(),
@@ -108,12 +116,17 @@ fn flag<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
     })
 }
 
-fn flags(command: &Command) -> Vec<(String, String)> {
+fn flags(command: &Command) -> Suggestions {
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
     shown.filter_map(|arg| Some((format!("--{}", arg.get_long()?), help(arg.get_help())))).collect()
 }
 
-fn values(arg: &Arg) -> Vec<(String, String)> {
+/// Whether a value is the name of a cluster that is known.
+fn is_cluster(arg: &Arg) -> bool {
+    arg.get_value_names().is_some_and(|names| names.iter().any(|name| name.as_str() == CLUSTER))
+}
+
+fn values(arg: &Arg) -> Suggestions {
     let values = arg.get_possible_values().into_iter().filter(|value| !value.is_hide_set());
     values.map(|value| (value.get_name().to_owned(), help(value.get_help()))).collect()
 }

@@ -59,7 +59,7 @@ struct List {
 #[derive(Debug, Args)]
 struct Explain {
     /// The cluster: its name here, its ID, or its own name
-    #[arg(long, value_name = "NAME", required_unless_present = "filename")]
+    #[arg(long, value_name = "CLUSTER", required_unless_present = "filename")]
     peer: Option<String>,
     /// Show what would come out if the policies of the file were there; nothing is written
     #[arg(long, requires = "filename")]
@@ -76,6 +76,7 @@ struct Explain {
 #[derive(Debug, Args)]
 struct Approve {
     /// The cluster: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     /// Take the approval back
     #[arg(long)]
@@ -110,7 +111,7 @@ impl Explain {
             None => None,
         };
         let Some(peer) = &self.peer else {
-            let Some(then) = then else { bail!("give --peer NAME, or --dry-run -f FILE") };
+            let Some(then) = then else { bail!("give --peer CLUSTER, or --dry-run -f FILE") };
             let changes = explain::changes(&now, &then);
             output::print(self.output, &changes, |wide| explain::changes_text(&changes, wide))?;
             return Ok(ExitCode::SUCCESS);

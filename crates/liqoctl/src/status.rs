@@ -37,6 +37,7 @@ enum Command {
 #[derive(Debug, Args)]
 struct Peer {
     /// The cluster: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     /// Output format
     #[arg(short, long, value_enum)]

@@ -131,3 +131,12 @@ fn no_color_and_a_dumb_terminal_are_respected_unless_colours_are_asked_for() {
     let dumb = Environment { term: Some("dumb".into()), ..Environment::default() };
     assert_eq!(colour(dumb, Some(Colour::Auto)), Colour::Never);
 }
+
+#[test]
+fn flags_are_found_in_a_command_that_is_still_being_typed() {
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let flags = Flags::of_words(&words("peer --context a -n=x --kubeconfig f --context=b mi"));
+    assert_eq!((flags.context.as_deref(), flags.namespace.as_deref()), (Some("b"), Some("x")));
+    assert_eq!(flags.kubeconfig, Some("f".into()));
+    assert_eq!(Flags::of_words(&words("peer --context")).context, None);
+}

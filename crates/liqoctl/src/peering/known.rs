@@ -58,6 +58,11 @@ pub(crate) fn find<'a>(all: &'a [ForeignCluster], wanted: &str) -> Result<&'a Fo
     }
 }
 
+/// What is suggested when a cluster's name is completed.
+pub(crate) fn suggestion(cluster: &ForeignCluster) -> (String, String) {
+    (cluster.name_any(), format!("ID {}", id_of(cluster).unwrap_or("not known yet")))
+}
+
 fn known(all: &[ForeignCluster]) -> String {
     if all.is_empty() {
         return "No other cluster is known here: liqoctl generate-add-command, run at the other one, prints how to add it"

@@ -1,7 +1,8 @@
 use super::*;
 
 fn suggested(line: &str) -> String {
-    suggest(&crate::command(), &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    let known = |_: &[String]| vec![("milan".to_owned(), "Established".to_owned())];
+    suggest(&crate::command(), &line.split(' ').map(str::to_owned).collect::<Vec<_>>(), known)
 }
 
 #[test]
@@ -72,4 +73,21 @@ fn krew_s_manifest_has_its_shape_and_our_version() {
         seen.push(arch.to_owned());
     }
     assert_eq!(seen, ["amd64", "arm64"]);
+}
+
+#[test]
+fn clusters_that_are_known_are_completed() {
+    for line in [
+        "peer ",
+        "unpeer mi",
+        "remove cluster ",
+        "status peer ",
+        "offer accept ",
+        "policy explain --peer ",
+        "policy approve m",
+    ] {
+        assert_eq!(suggested(line), "milan\tEstablished\n:4\n", "{line}");
+    }
+    assert!(suggested("peer x").starts_with(':'), "{}", suggested("peer x"));
+    assert!(!suggested("contract show ").contains("milan"));
 }
