@@ -95,9 +95,12 @@ pub(crate) fn reserve(
     done
 }
 
-/// Has our copy say what its original says; `expired` if time has told what the original does not.
+/// Has our copy say what its original says; `expired` if time has told what the original does not. What both signed and
+/// we have forgotten, as after a parting that nobody answered, is known again.
 pub(crate) fn mirror(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mut Planned) {
-    let Some(copy) = peer.copies.contract(&deal.name_any()) else { return };
+    let Some(copy) = peer.copies.contract(&deal.name_any()) else {
+        return adopt(view, peer, deal, planned);
+    };
     let mut wanted = (**copy).clone();
     wanted.spec = deal.spec.clone();
     planned.step(Step::bring(Where::Here, &**copy, &wanted, "copy contract"));
@@ -110,6 +113,21 @@ pub(crate) fn mirror(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mu
         status.phase = ContractPhase::Expired;
     }
     planned.step(Step::bring_status(Where::Here, &**copy, &wanted, "copy contract status"));
+}
+
+/// Keeps what both signed and we have no copy of.
+fn adopt(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mut Planned) {
+    let Some(signed) = deal.signed().filter(|_| deal.is_live() && !is_past(deal, view.now)) else { return };
+    if peer.copies.namespace.is_empty() {
+        return;
+    }
+    let mut metadata = copy_metadata(peer, deal.name_any());
+    if deal.spec.provider_id == view.me.id().as_str() {
+        // It is sold from the first write on.
+        metadata.annotations = Some([(RESERVED.to_owned(), signed.provider_signature.clone())].into());
+    }
+    let copy = Contract { metadata, spec: deal.spec.clone(), status: None };
+    planned.step(Step::create(Where::Here, &copy, "copy contract"));
 }
 
 /// Whether what was agreed on has come to its end.

@@ -111,30 +111,34 @@ impl PeeringMetrics {
         registry.register("ledger_free", free, self.free.clone());
     }
 
-    /// Shows what is known.
-    pub(crate) fn show(&self, index: &Index, me: &Me, settings: &Settings) {
+    /// Shows what is known, and returns for how long that need not be done again; nothing if it was done.
+    pub(crate) fn show(&self, index: &Index, me: &Me, settings: &Settings) -> Duration {
         self.show_peers(index);
         self.show_contracts(index, me);
         let troubled = index.links.values().filter(|link| link.trouble.is_some()).count();
         self.unreachable.set(i64::try_from(troubled).unwrap_or(i64::MAX));
-        if self.is_due(index) {
+        let rest = self.rest(index);
+        if rest.is_zero() {
             show_amounts(&self.sold, &ledger(index, me).sold());
             show_amounts(&self.free, &free(index, me, settings));
         }
+        rest
     }
 
-    /// Whether the amounts are reckoned anew: when something changed, and not for each pod that comes and goes.
-    fn is_due(&self, index: &Index) -> bool {
+    /// For how long the amounts are not reckoned anew: until something changed, and not for each pod that comes and goes.
+    fn rest(&self, index: &Index) -> Duration {
         let mut reckoned = self.reckoned.lock();
         let now =
             Reckoned { stock: index.stock.revision(), book: index.memory.revision(), at: Instant::now() };
-        let due = reckoned.is_none_or(|before| {
-            (before.stock, before.book) != (now.stock, now.book) && before.at.elapsed() >= REST
-        });
-        if due {
+        let rest = match *reckoned {
+            Some(before) if (before.stock, before.book) == (now.stock, now.book) => Duration::MAX,
+            Some(before) => REST.saturating_sub(before.at.elapsed()),
+            None => Duration::ZERO,
+        };
+        if rest.is_zero() {
             *reckoned = Some(now);
         }
-        due
+        rest
     }
 
     /// Shows that nobody looks any more.

@@ -168,7 +168,8 @@ impl Room {
         };
         self.hand_in(queue, &Subject::House, planned.steps);
         round.house_wake = planned.wake;
-        self.show(me);
+        let shown = self.show(me);
+        let soon = if shown.is_zero() { soon } else { soon.min(shown) };
         let due = round.wakes.values().copied().chain(round.house_wake).chain(round.alarm).min();
         let linked = if self.0.links.lock().peers().is_empty() { LOOK_AGAIN } else { NOTICE };
         due.map_or(LOOK_AGAIN, |due| until(due, now)).min(soon).min(linked)
@@ -350,9 +351,9 @@ impl Room {
         }
     }
 
-    fn show(&self, me: &Me) {
+    fn show(&self, me: &Me) -> Duration {
         let index = self.0.index.read();
-        self.0.metrics.show(&index, me, &self.0.settings);
+        self.0.metrics.show(&index, me, &self.0.settings)
     }
 }
 

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use liqo_api::Contract;
 use liqo_api::contract::ContractPhase;
+use liqo_api::{Contract, ResourceOffer};
 use liqo_core::contract::PublicKey;
 use liqo_kit::{Index, Key};
 use liqo_peering::log::{Log, PAGE_PREFIX};
@@ -17,42 +17,58 @@ use serde_json::json;
 
 use crate::world::{House, eventually};
 
-/// Waits for the one contract to be in force, with this amendment, and to be the same on both sides.
-pub(crate) async fn in_force(consumer: &House<'_>, provider: &House<'_>, sequence: u64) -> Contract {
-    eventually(&format!("amendment {sequence} in force on both sides"), || async {
+/// Waits for the one contract to be in force, by the latest offer, as `expected`, and to be the same on both sides.
+pub(crate) async fn in_force(
+    consumer: &House<'_>,
+    provider: &House<'_>,
+    what: &str,
+    expected: impl Fn(&Contract) -> bool,
+) -> Contract {
+    eventually(&format!("in force on both sides: {what}"), || async {
         let (here, there) =
             (consumer.contracts(provider, consumer).await, provider.contracts(provider, consumer).await);
+        let offers = provider.all::<ResourceOffer>().await.into_iter().chain(consumer.all().await);
+        let offers = offers.filter(|offer| {
+            offer.spec.cluster_id == provider.id() && !offer.labels().contains_key("liqo.io/replicated")
+        });
+        let digests: Vec<String> =
+            offers.map(|offer| liqo_peering::offer::digest(&offer.spec).unwrap().to_string()).collect();
         let of = |contracts: &[Contract]| {
-            let mut active = contracts.iter().filter(|it| {
+            let active = |it: &&Contract| {
                 let status = it.status.as_ref();
-                status.is_some_and(|it| it.phase == ContractPhase::Active && it.sequence == Some(sequence))
-            });
-            active.next().cloned()
+                status.is_some_and(|it| it.phase == ContractPhase::Active)
+                    && digests.iter().any(|digest| it.spec.terms.contains(digest))
+            };
+            contracts.iter().find(active).cloned()
         };
         let state = || {
             let brief = |contracts: &[Contract]| -> Vec<_> {
-                contracts
-                    .iter()
-                    .map(|it| json!({ "name": it.name_any(), "spec": it.spec, "status": it.status }))
-                    .collect()
+                let brief =
+                    |it: &Contract| json!({ "name": it.name_any(), "spec": it.spec, "status": it.status });
+                contracts.iter().map(brief).collect()
             };
-            format!("{}", json!({ "consumer": brief(&here), "provider": brief(&there) }))
+            json!({ "consumer": brief(&here), "provider": brief(&there), "offers": digests }).to_string()
         };
         let (Some(at_consumer), Some(at_provider)) = (of(&here), of(&there)) else { return Err(state()) };
         let same = at_consumer.spec == at_provider.spec && at_consumer.status == at_provider.status;
-        if same { Ok(at_provider) } else { Err(state()) }
+        if same && expected(&at_provider) { Ok(at_provider) } else { Err(state()) }
     })
     .await
 }
 
-/// The amendment that is in force.
-pub(crate) async fn sequence(consumer: &House<'_>, provider: &House<'_>) -> u64 {
-    latest(consumer, provider).await.status.unwrap().sequence.unwrap()
+/// Whether a contract is about so much CPU.
+pub(crate) fn has_cpu(cpu: &str) -> impl Fn(&Contract) -> bool {
+    move |contract| amount(contract, "cpu") == cpu
 }
 
 /// When the contract ends.
 pub(crate) async fn valid_until(consumer: &House<'_>, provider: &House<'_>) -> Timestamp {
-    latest(consumer, provider).await.status.unwrap().valid_until.unwrap().0
+    end(&latest(consumer, provider).await)
+}
+
+/// When a contract ends.
+pub(crate) fn end(contract: &Contract) -> Timestamp {
+    contract.status.as_ref().and_then(|status| status.valid_until.as_ref()).unwrap().0
 }
 
 async fn latest(consumer: &House<'_>, provider: &House<'_>) -> Contract {

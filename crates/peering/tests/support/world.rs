@@ -17,11 +17,11 @@ use liqo_api::foreign_cluster::{PeeringCondition, PeeringConditionType, PeeringE
 use liqo_api::{
     Contract, Fingerprint, ForeignCluster, ForeignClusterSpec, ResourceOffer, ResourceRequest, SharingPolicy,
 };
-use liqo_authentication::tokens;
+use liqo_authentication::tokens::{self, NewToken};
 use liqo_identity::{Identity, Wanted};
 use liqo_kit::Supervisor;
 use liqo_kit::clusters::{ClientConfig, client};
-use liqo_kit::lease::{Campaign, LeaseConfig};
+use liqo_kit::lease::{Campaign, Leadership, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 use liqo_peering::{Clock, Room, Settings};
@@ -160,10 +160,8 @@ impl<'a> House<'a> {
         change: impl FnOnce(&mut ForeignClusterSpec),
     ) {
         let fingerprint = peer.fingerprint(at_peer).await;
-        let token = eventually("own token", || async {
-            tokens::own(&peer.client, NAMESPACE).await.map_err(|error| error.to_string())
-        })
-        .await;
+        // One for each time: who was removed does not come back with the same.
+        let (_, token) = tokens::create(&peer.client, NAMESPACE, &NewToken::default()).await.unwrap();
         tokens::keep_remote(&self.client, NAMESPACE, &peer.identity.id, &token).await.unwrap();
         let mut spec = ForeignClusterSpec::new(peer.url());
         spec.auth_fingerprint = Some(fingerprint.to_string());
@@ -336,15 +334,22 @@ impl Start {
                 format!("manager-0_{}", jiff::Timestamp::now().as_nanosecond()),
             )
         };
-        let campaign = Campaign::new(self.elector, config);
         let _ = started.send((authentication.clone(), room.clone()));
-        let leading = campaign.run(stop.clone(), |leadership| async move {
-            tokio::join!(
-                authentication.lead(&their_queue, leadership.clone()),
-                room.lead(&queue, leadership.clone())
-            );
-        });
-        tokio::join!(leading, their_worker.run(stop.clone()), worker.run(stop));
+        let leading = async {
+            // Who lost the lease, as when the API server was away, stands for election again.
+            while !stop.is_cancelled() {
+                let campaign = Campaign::new(self.elector.clone(), config.clone());
+                let lead = |leadership: Leadership| async {
+                    tokio::join!(
+                        authentication.lead(&their_queue, leadership.clone()),
+                        room.lead(&queue, leadership)
+                    );
+                };
+                campaign.run(stop.clone(), lead).await;
+            }
+        };
+        let (stop, stop_too) = (stop.clone(), stop.clone());
+        tokio::join!(leading, their_worker.run(stop), worker.run(stop_too));
     }
 }
 
