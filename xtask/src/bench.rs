@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     /// How often API-server-only clusters are started
     #[arg(long, default_value_t = 5, value_name = "N")]
     quick_rounds: usize,
+    /// How many clusters peer with a hub
+    #[arg(long, default_value_t = 24, value_name = "N")]
+    peers: usize,
     /// How often clusters with real nodes are started
     #[arg(long, default_value_t = 3, value_name = "N")]
     real_rounds: usize,
@@ -61,8 +64,10 @@ enum Part {
     Kit,
     /// Installing, and the installed manager when idle
     Install,
-    /// Peering: two clusters, a hub with many, the local network, an idle peer, a restart
+    /// Peering: two clusters, the local network, and a hub
     Peering,
+    /// The hub alone: many peers at once, an idle peer, a restart
+    Hub,
 }
 
 /// Measures, prints a table, and writes `results.json` and `chart.svg`. A missed target is a result; something that
@@ -95,13 +100,17 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<()> {
             install::Installer::start(&root.join(&arguments.liqoctl), &out)?.measure(arguments.real_rounds)
         });
     }
+    let programs = peering::Programs {
+        liqo: root.join(&arguments.liqo),
+        liqoctl: root.join(&arguments.liqoctl),
+        kubernetes: arguments.programs.clone(),
+        out: out.clone(),
+    };
     if wanted(Part::Peering) {
-        let programs = peering::Programs {
-            liqo: root.join(&arguments.liqo),
-            liqoctl: root.join(&arguments.liqoctl),
-            out: out.clone(),
-        };
-        book.add("peering", || peering::measure(&programs, arguments.quick_rounds));
+        book.add("peering", || peering::two(&programs, arguments.quick_rounds));
+    }
+    if wanted(Part::Peering) || wanted(Part::Hub) {
+        book.add("a hub", || peering::hub(&programs, arguments.peers));
     }
     let load_at_end = machine::load();
     println!("{}", table::draw(&book.measurements));

@@ -18,15 +18,24 @@ const SANDBOX: &str = "bench";
 pub(super) struct Programs {
     pub(super) liqo: PathBuf,
     pub(super) liqoctl: PathBuf,
+    /// The directory with those of Kubernetes.
+    pub(super) kubernetes: PathBuf,
     pub(super) out: PathBuf,
 }
 
-/// All numbers about peering.
-pub(super) fn measure(programs: &Programs, rounds: usize) -> Result<Vec<Measurement>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let mut measurements = runtime.block_on(pair::measure(programs, rounds))?;
-    measurements.extend(runtime.block_on(hub::measure(programs))?);
-    Ok(measurements)
+/// The numbers of two clusters that peer, and find each other.
+pub(super) fn two(programs: &Programs, rounds: usize) -> Result<Vec<Measurement>> {
+    runtime()?.block_on(pair::measure(programs, rounds))
+}
+
+/// The numbers of a hub and its peers.
+pub(super) fn hub(programs: &Programs, peers: usize) -> Result<Vec<Measurement>> {
+    anyhow::ensure!(peers > 0, "a hub needs peers");
+    runtime()?.block_on(hub::measure(programs, peers))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
 fn samples(runs: Vec<f64>) -> Result<Samples> {

@@ -9,9 +9,11 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use liqo_api::foreign_cluster::{ForeignIdentity, PeeringEnabled};
 use liqo_api::names::ClusterId;
-use liqo_api::{ClusterConfig, DiscoveryType, Fingerprint, ForeignCluster, ForeignClusterSpec, labels};
+use liqo_api::{
+    ClusterConfig, DiscoveryType, Fingerprint, ForeignCluster, ForeignClusterSpec, SharingPolicy, labels,
+};
 use liqo_authentication::tokens::{self, Token};
-use liqo_sandbox::{Cluster, ClusterSpec, Options, Place, Sandbox, Spec, Up};
+use liqo_sandbox::{Cluster, ClusterSpec, Options, Place, Sandbox, Sources, Spec, Up};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
@@ -22,7 +24,6 @@ use super::{Programs, SANDBOX, is_there, measured};
 use crate::bench::measure::{Measurement, Unit};
 
 const HUB: &str = "hub";
-const PEERS: usize = 24;
 /// Nodes of the hub, 32 cores each: enough for everybody.
 const NODES: u32 = 8;
 const STATE: &str = "/var/lib/liqo-sandbox";
@@ -72,31 +73,33 @@ struct Cost {
 }
 
 /// The numbers of the hub.
-pub(super) async fn measure(programs: &Programs) -> Result<Vec<Measurement>> {
+pub(super) async fn measure(programs: &Programs, peers: usize) -> Result<Vec<Measurement>> {
     is_there(&programs.liqo)?;
-    eprintln!("  starting a hub and {PEERS} API servers");
-    let clusters = Clusters::start().await?;
+    // One more than come at once, for what one alone takes.
+    let all = peers + 1;
+    eprintln!("  starting a hub and {all} API servers");
+    let clusters = Clusters::start(programs, all).await?;
     let hub = Hub::start(programs, &clusters).await?;
-    let spokes = start_spokes(programs, &clusters).await?;
+    let spokes = start_spokes(programs, &clusters, all).await?;
     let alone = hub.cost().await?;
     eprintln!("  the hub alone: {alone:?}");
 
     let one = peer(&hub, &spokes[..1], 1).await?;
-    let rest = peer(&hub, &spokes[1..], PEERS).await?;
-    eprintln!("  one peer: {one:.2} s; the other {} at once: {rest:.2} s", PEERS - 1);
+    let rest = peer(&hub, &spokes[1..], all).await?;
+    eprintln!("  one peer: {one:.2} s; {peers} at once: {rest:.2} s");
     let full = hub.cost().await?;
-    eprintln!("  the hub with {PEERS} peers: {full:?}");
+    eprintln!("  the hub with {all} peers: {full:?}");
     let called = connections_to(&hub, &spokes)?;
     let (hub, writes) = restart(programs, hub).await?;
     eprintln!("  a restart of the hub's manager: {} writes {writes:?}", writes.len());
     drop(hub);
 
-    let each = |of: fn(&Cost) -> f64| ((of(&full) - of(&alone)) / PEERS as f64).max(0.0);
+    let each = |of: fn(&Cost) -> f64| ((of(&full) - of(&alone)) / all as f64).max(0.0);
     let count = vec![writes.len() as f64];
     let connections = each(|cost| cost.connections) + called;
     Ok(vec![
         measured(
-            &format!("a hub and {PEERS} peers at once, all contracts in force"),
+            &format!("a hub and {peers} peers at once, all contracts in force"),
             Unit::Seconds,
             vec![rest],
             Some(ALL_PEERED),
@@ -124,23 +127,27 @@ pub(super) async fn measure(programs: &Programs) -> Result<Vec<Measurement>> {
             ("its manager without peers", vec![alone.cores]),
         )?,
         measured(
-            &format!("hub, writes of a restart with {PEERS} peers"),
+            &format!("hub, writes of a restart with {all} peers"),
             Unit::Count,
             count,
             Some(WRITES),
-            ("contracts that it has", vec![PEERS as f64]),
+            ("contracts that it has", vec![all as f64]),
         )?,
     ])
 }
 
 impl Clusters {
-    async fn start() -> Result<Self> {
+    async fn start(programs: &Programs, peers: usize) -> Result<Self> {
         let place = Place::new(STATE, SANDBOX)?;
         liqo_sandbox::down(&place)?;
-        let spokes = (1..=PEERS).map(|number| ClusterSpec::api_only(spoke_name(number)));
+        let spokes = (1..=peers).map(|number| ClusterSpec::api_only(spoke_name(number)));
         let spec = Spec::new(std::iter::once(ClusterSpec::hollow(HUB, NODES).audited()).chain(spokes));
+        // The directory of a version is in that of all of them.
+        let cache = programs.kubernetes.parent().context("the programs have no directory")?.to_owned();
+        let sources = Sources { cache, ..Sources::default() };
+        let options = Options { sources, ..Options::default() };
         let (Up::Started(sandbox) | Up::Running(sandbox)) =
-            Sandbox::up(&place, &spec, &Options::default(), &|_, _| {}).await?;
+            Sandbox::up(&place, &spec, &options, &|_, _| {}).await?;
         Ok(Self { place, sandbox })
     }
 
@@ -181,6 +188,7 @@ impl<'a> Hub<'a> {
         let cluster = clusters.cluster(HUB)?;
         let client = cluster.client().await?;
         prepare(&client, &cluster.plan().api_url()).await?;
+        share_evenly(&client).await?;
         let address = TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
         let manager = start_manager(programs, &cluster, address)?;
         let id = identity(&client).await?;
@@ -204,6 +212,15 @@ impl<'a> Hub<'a> {
     }
 }
 
+/// Without a policy, the first who comes would get all there is.
+async fn share_evenly(client: &Client) -> Result<()> {
+    let share = serde_json::json!({ "share": { "percentage": 90, "perPeerPercentage": 2 } });
+    let policy = SharingPolicy::new("evenly", serde_json::from_value(share)?);
+    let policies: Api<SharingPolicy> = Api::all(client.clone());
+    policies.create(&PostParams::default(), &policy).await?;
+    Ok(())
+}
+
 /// The ID that a cluster has given itself.
 async fn identity(client: &Client) -> Result<ClusterId> {
     let configs: Api<ClusterConfig> = Api::all(client.clone());
@@ -215,9 +232,9 @@ async fn identity(client: &Client) -> Result<ClusterId> {
     .await
 }
 
-async fn start_spokes(programs: &Programs, clusters: &Clusters) -> Result<Vec<Spoke>> {
-    let mut spokes = Vec::with_capacity(PEERS);
-    for number in 1..=PEERS {
+async fn start_spokes(programs: &Programs, clusters: &Clusters, peers: usize) -> Result<Vec<Spoke>> {
+    let mut spokes = Vec::with_capacity(peers);
+    for number in 1..=peers {
         let cluster = clusters.cluster(&spoke_name(number))?;
         let client = cluster.client().await?;
         prepare(&client, &cluster.plan().api_url()).await?;
@@ -302,6 +319,7 @@ fn kernel(address: SocketAddr) -> String {
 async fn restart<'a>(programs: &Programs, hub: Hub<'a>) -> Result<(Hub<'a>, Vec<String>)> {
     let Hub { cluster, client, address, manager, id, token, fingerprint } = hub;
     let before = written(&cluster)?.len();
+    ensure!(before > 0, "the API server's log does not show what managers write");
     manager.kill()?;
     let manager = start_manager(programs, &cluster, address)?;
     until("the hub does not answer again", async || {
