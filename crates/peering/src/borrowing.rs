@@ -91,7 +91,9 @@ pub(crate) fn plan(view: &View<'_>, peer: &Peer<'_>, planned: &mut Planned) -> T
     }
     match (&peer.there, seat) {
         (None, Some(Where::There)) => told.or_else(|| Some(out_of_reach(view, peer))),
-        (None, _) => part::out_of_reach(view, peer, planned).or(told),
+        // What lies at the peer is over when it can be reached; what is borrowed here is not concerned.
+        (None, Some(Where::Here)) => told,
+        (None, None) => part::out_of_reach(view, peer, planned).or(told),
         (Some(_), _) => told,
     }
     .unwrap_or_else(|| nothing(view, peer, wish))

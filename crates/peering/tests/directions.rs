@@ -1,0 +1,184 @@
+//! Who calls and who lends are two questions; who decides is a third; on real API servers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+#[path = "support/install.rs"]
+mod install;
+#[path = "support/papers.rs"]
+mod papers;
+#[path = "support/world.rs"]
+mod world;
+
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use liqo_api::ResourceOffer;
+use liqo_api::foreign_cluster::PeeringEnabled;
+use liqo_sandbox::{ClusterSpec, TestSandbox};
+use papers::{check_log, check_paper, has_cpu, in_force};
+use serde_json::json;
+use world::{House, Process, eventually};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn either_side_calls_either_side_lends_and_people_decide() {
+    let sandbox = TestSandbox::start([ClusterSpec::hollow("b", 2), ClusterSpec::hollow("a", 1)]).await;
+    let (a, b) = (House::new(&sandbox, "a").await, House::new(&sandbox, "b").await);
+    let (at_a, at_b) = (a.start().await, b.start().await);
+
+    a_pushed_offer_waits_for_a_person(&a, &b, &at_b).await;
+    what_was_pushed_is_amended(&a, &b).await;
+    both_directions_at_once(&a, &b, &at_a, &at_b).await;
+    a_pushed_offer_is_withdrawn(&a, &b).await;
+    an_offer_beyond_the_limits_is_refused_in_words(&a, &b).await;
+    a_person_accepts_or_refuses(&a, &b).await;
+    a_policy_refuses_in_words(&a, &b).await;
+    a_policy_needs_approval(&a, &b).await;
+    check_log(&a).await;
+    check_log(&b).await;
+}
+
+async fn nothing_agreed(provider: &House<'_>, consumer: &House<'_>) {
+    for house in [provider, consumer] {
+        eventually("nothing is in force", || async {
+            let contracts = house.contracts(provider, consumer).await;
+            let open = contracts.iter().any(|it| it.status.as_ref().is_none_or(|it| !it.phase.is_over()));
+            if open { Err(format!("{}: {contracts:#?}", house.name)) } else { Ok(()) }
+        })
+        .await;
+    }
+}
+
+/// a calls b, and lends: b gets an offer that it did not ask for.
+async fn a_pushed_offer_waits_for_a_person(a: &House<'_>, b: &House<'_>, at_b: &Process) {
+    let lend = |spec: &mut liqo_api::ForeignClusterSpec| {
+        spec.outgoing_peering_enabled = PeeringEnabled::No;
+        spec.incoming_peering_enabled = PeeringEnabled::Yes;
+    };
+    a.add_with(b, at_b, lend).await;
+    b.wait_outgoing("a", "Pending ManualActionRequired").await;
+    a.wait_incoming("b", "Pending ConsumerDecides").await;
+    b.change("a", json!({ "spec": { "outgoingPeeringEnabled": "Yes" } })).await;
+    let contract = in_force(b, a, "pushed", has_cpu("28800m")).await;
+    check_paper(&contract, a, b);
+    a.wait_incoming("b", "Established ContractInForce").await;
+    b.wait_outgoing("a", "Established ContractInForce").await;
+}
+
+async fn what_was_pushed_is_amended(a: &House<'_>, b: &House<'_>) {
+    a.put_policy("half", json!({ "share": { "percentage": 50 } })).await;
+    in_force(b, a, "half", has_cpu("16")).await;
+}
+
+/// a also borrows from b over the same channel; then b calls a as well.
+async fn both_directions_at_once(a: &House<'_>, b: &House<'_>, at_a: &Process, _at_b: &Process) {
+    a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "Yes" } })).await;
+    in_force(a, b, "the other way round", has_cpu("57600m")).await;
+    in_force(b, a, "still", has_cpu("16")).await;
+    // b learns where a is, and goes on.
+    let fingerprint = a.fingerprint(at_a).await.to_string();
+    let (_, token) = liqo_authentication::tokens::create(&a.client, install::NAMESPACE, &Default::default())
+        .await
+        .unwrap();
+    liqo_authentication::tokens::keep_remote(&b.client, install::NAMESPACE, &a.identity.id, &token)
+        .await
+        .unwrap();
+    b.change("a", json!({ "spec": { "foreignAuthUrl": a.url(), "authFingerprint": fingerprint } })).await;
+    b.wait_part(
+        "a",
+        liqo_api::foreign_cluster::PeeringConditionType::AuthenticationStatus,
+        "Established Authenticated",
+    )
+    .await;
+    in_force(a, b, "undisturbed", has_cpu("57600m")).await;
+    in_force(b, a, "undisturbed", has_cpu("16")).await;
+}
+
+async fn a_pushed_offer_is_withdrawn(a: &House<'_>, b: &House<'_>) {
+    a.change("b", json!({ "spec": { "incomingPeeringEnabled": "No" } })).await;
+    b.change("a", json!({ "spec": { "outgoingPeeringEnabled": "No" } })).await;
+    nothing_agreed(a, b).await;
+    b.wait_outgoing("a", "None NotWanted").await;
+    in_force(a, b, "the other direction stays", has_cpu("57600m")).await;
+}
+
+async fn an_offer_beyond_the_limits_is_refused_in_words(a: &House<'_>, b: &House<'_>) {
+    a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "No" } })).await;
+    nothing_agreed(b, a).await;
+    a.change(
+        "b",
+        json!({ "spec": { "outgoingPeeringEnabled": "Yes", "borrowing": { "minimum": { "cpu": "500" } } } }),
+    )
+    .await;
+    let told = a.wait_outgoing("b", "Denied BeyondLimits").await;
+    assert!(told.message.contains("cpu"), "{}", told.message);
+    let told = b.wait_incoming("a", "Denied OfferRefused").await;
+    assert!(told.message.contains("a refused the offer"), "{}", told.message);
+}
+
+async fn copy_of_offer(a: &House<'_>, b: &House<'_>) -> ResourceOffer {
+    eventually("the offer", || async {
+        let offers: Vec<ResourceOffer> = a.all().await;
+        let found = offers.into_iter().find(|offer| offer.spec.cluster_id == b.id());
+        found.ok_or_else(|| "there is none".to_owned())
+    })
+    .await
+}
+
+async fn decide(a: &House<'_>, b: &House<'_>, word: &str) {
+    let offer = copy_of_offer(a, b).await;
+    let digest = liqo_peering::offer::digest(&offer.spec).unwrap();
+    let patch =
+        json!({ "metadata": { "annotations": { "sharing.liqo.io/decision": format!("{word} {digest}") } } });
+    let offers = a.api::<ResourceOffer>(&offer.namespace().unwrap());
+    offers.patch(&offer.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+}
+
+async fn a_person_accepts_or_refuses(a: &House<'_>, b: &House<'_>) {
+    a.change("b", json!({ "spec": { "borrowing": { "automatic": false, "minimum": null } } })).await;
+    a.wait_outgoing("b", "Pending ManualActionRequired").await;
+    b.wait_incoming("a", "Pending ConsumerDecides").await;
+    decide(a, b, "refuse").await;
+    a.wait_outgoing("b", "Denied RefusedByHand").await;
+    decide(a, b, "accept").await;
+    in_force(a, b, "accepted by hand", has_cpu("57600m")).await;
+    // What was accepted stays until somebody accepts something else.
+    b.put_policy("less", json!({ "share": { "percentage": 10 } })).await;
+    a.wait_outgoing("b", "Established ContractInForce").await;
+    eventually("the new offer is not accepted yet", || async {
+        let offer = copy_of_offer(a, b).await;
+        let phase = offer.status.as_ref().map(|status| format!("{:?}", status.phase));
+        let less = offer.spec.policy.as_deref() == Some("less");
+        if less && phase.as_deref() == Some("ManualActionRequired") {
+            Ok(())
+        } else {
+            Err(format!("{offer:?}"))
+        }
+    })
+    .await;
+    decide(a, b, "accept").await;
+    in_force(a, b, "less, accepted by hand", has_cpu("6400m")).await;
+    a.change("b", json!({ "spec": { "borrowing": null } })).await;
+}
+
+async fn a_policy_refuses_in_words(a: &House<'_>, b: &House<'_>) {
+    let gold = json!({ "peers": { "matchLabels": { "tier": "gold" } }, "share": { "percentage": 20 } });
+    b.put_policy("gold-only", gold).await;
+    let policies: kube::Api<liqo_api::SharingPolicy> = kube::Api::all(b.client.clone());
+    policies.delete("less", &kube::api::DeleteParams::default()).await.unwrap();
+    let told = a.wait_outgoing("b", "Denied RefusedByProvider").await;
+    assert_eq!(told.message, "provider refused: policy gold-only needs label tier=gold");
+    nothing_agreed(b, a).await;
+    b.change("a", json!({ "metadata": { "labels": { "tier": "gold" } } })).await;
+    in_force(a, b, "gold", has_cpu("12800m")).await;
+}
+
+async fn a_policy_needs_approval(a: &House<'_>, b: &House<'_>) {
+    b.put_policy("approved", json!({ "peers": { "clusterIDs": [a.id()] }, "approval": "Required" })).await;
+    a.wait_outgoing("b", "Pending NeedsApproval").await;
+    b.wait_incoming("a", "Pending NeedsApproval").await;
+    b.change("a", json!({ "metadata": { "annotations": { "sharing.liqo.io/approved": "true" } } })).await;
+    in_force(a, b, "approved", has_cpu("57600m")).await;
+}
