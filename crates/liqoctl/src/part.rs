@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::access::{Access, Connection};
 use crate::duration::parse_span;
+use crate::peering::follow::{Patience, see};
 use crate::peering::{Papers, id_of, known, phases, write};
 use crate::progress::Progress;
 use crate::{Door, OnCluster};
@@ -171,16 +172,17 @@ impl How {
         progress: &mut Progress,
     ) -> Result<()> {
         let began = Instant::now();
-        let api: Api<ForeignCluster> = Api::all(connection.client.clone());
         let mut uid = None;
+        let mut patience = Patience::default();
         loop {
-            let cluster = api.get_opt(name).await.map_err(|error| connection.target.explain(&error))?;
-            let Some(cluster) = cluster else { return Ok(()) };
+            let Some(seen) = patience.forgive(see(connection, name).await)? else {
+                sleep(INTERVAL).await;
+                continue;
+            };
+            let Some((cluster, papers)) = seen else { return Ok(()) };
             if *uid.get_or_insert_with(|| cluster.uid()) != cluster.uid() {
                 return Ok(());
             }
-            // Its namespace may go between two looks.
-            let papers = Papers::read(&connection.client, &cluster).await.unwrap_or_default();
             if over(&cluster, &papers) {
                 return Ok(());
             }

@@ -10,7 +10,7 @@ use liqo_inspect::age;
 use tokio::time::{Instant, sleep};
 
 use super::Papers;
-use super::phases::{self, Kind, Phases, Waiting};
+use super::phases::{self, Kind, Waiting};
 use crate::access::Connection;
 use crate::progress::Progress;
 
@@ -21,8 +21,32 @@ const GRACE: Duration = Duration::from_secs(6);
 /// Where lines cannot be written anew, how often it is told what is waited for.
 const REMIND: Duration = Duration::from_secs(15);
 
-/// Waits until we borrow from the peer, or it is clear that nothing comes of it. If somebody has `decided`, the offer is not
-/// waited for by others but by the manager, for a while.
+/// For how long an API server may fail to answer one who waits: it may restart.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Looks that failed in a row.
+#[derive(Debug, Default)]
+pub(crate) struct Patience(Option<Instant>);
+
+impl Patience {
+    /// What was seen; nothing if that failed and it has not failed for long.
+    pub(crate) fn forgive<T>(&mut self, seen: Result<T>) -> Result<Option<T>> {
+        match seen {
+            Ok(seen) => {
+                self.0 = None;
+                Ok(Some(seen))
+            }
+            Err(error) if self.0.get_or_insert_with(Instant::now).elapsed() < PATIENCE => {
+                tracing::info!(error = format!("{error:#}"), "it is tried again");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Waits until we borrow from the peer, or it is clear that nothing comes of it. If somebody has just `decided` about the
+/// offer, the manager is given a while to notice.
 pub(crate) async fn established(
     connection: &Connection,
     name: &str,
@@ -34,21 +58,25 @@ pub(crate) async fn established(
     let mut told = 0;
     let mut refused: Option<Instant> = None;
     let mut reminded = began;
+    let mut patience = Patience::default();
     loop {
-        let phases = look(connection, name).await?;
+        let Some(cluster) = patience.forgive(see(connection, name).await)? else {
+            sleep(INTERVAL).await;
+            continue;
+        };
+        let (cluster, papers) = cluster.with_context(|| format!("{name} was removed in the meantime"))?;
+        let phases = phases::outgoing(&cluster, &papers);
         for (step, sentence) in phases.done.iter().skip(told) {
             progress.done(&format!("{}: {sentence}", step.name()));
         }
         told = told.max(phases.done.len());
         let Some(waiting) = phases.waiting else { return Ok(()) };
         let since = text(&waiting, began);
-        refused = match waiting.kind {
-            Kind::Going => None,
-            Kind::Refused | Kind::Person if decided || waiting.kind == Kind::Refused => {
-                Some(refused.unwrap_or_else(Instant::now))
-            }
-            Kind::Refused | Kind::Person => bail!("{}: {}", waiting.step.name(), waiting.why),
-        };
+        if waiting.kind == Kind::Person && !decided {
+            bail!("{}: {}", waiting.step.name(), waiting.why);
+        }
+        let going = waiting.kind == Kind::Going;
+        refused = if going { None } else { Some(refused.unwrap_or_else(Instant::now)) };
         if refused.is_some_and(|since| since.elapsed() >= GRACE) {
             progress.failed(&format!("{}: {}", waiting.step.name(), waiting.why));
             bail!(
@@ -71,12 +99,13 @@ pub(crate) async fn established(
     }
 }
 
-async fn look(connection: &Connection, name: &str) -> Result<Phases> {
+/// A ForeignCluster and what lies in its namespace; `None` if it is gone.
+pub(crate) async fn see(connection: &Connection, name: &str) -> Result<Option<(ForeignCluster, Papers)>> {
     let api: Api<ForeignCluster> = Api::all(connection.client.clone());
     let cluster = api.get_opt(name).await.map_err(|error| connection.target.explain(&error))?;
-    let cluster = cluster.with_context(|| format!("{name} was removed in the meantime"))?;
+    let Some(cluster) = cluster else { return Ok(None) };
     let papers = Papers::read(&connection.client, &cluster).await?;
-    Ok(phases::outgoing(&cluster, &papers))
+    Ok(Some((cluster, papers)))
 }
 
 /// What is waited for, and since when.
@@ -88,3 +117,6 @@ fn text(waiting: &Waiting, began: Instant) -> String {
     );
     format!("waiting for the {} since {}: {}", waiting.step.name(), age::text(since), waiting.why)
 }
+
+#[cfg(test)]
+mod tests;
