@@ -1,0 +1,303 @@
+//! Two real clusters with liqo installed: what a person types to get to know, lend, agree, decide and part.
+//!
+//! Needs `make image`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test can do nothing else about it")]
+
+#[path = "support/pair.rs"]
+mod support;
+
+use std::fs;
+
+use liqo_sandbox::{ClusterSpec, TestSandbox};
+use serde_json::Value;
+use support::{CONSUMER, PROVIDER, Pair, Said};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_clusters_meet_agree_and_part() {
+    let pair = Pair::start().await;
+    who_is_unknown_is_said_to_be(&pair);
+    what_is_wrong_is_refused_before_anything_is_written(&pair);
+    the_printed_command_works_when_pasted(&pair);
+    both_sides_tell_the_same(&pair);
+    a_contract_is_verified_without_any_cluster(&pair);
+    a_policy_is_explained_and_tried_before_it_is_there(&pair);
+    a_refusal_reaches_the_other_side_in_words(&pair);
+    a_person_decides(&pair);
+    unpeering_can_be_repeated_and_undone(&pair);
+    removing_forgets_on_both_sides(&pair);
+    both_sides_are_done_at_once_and_both_ways(&pair);
+    a_revoked_peer_is_out(&pair);
+    parting_from_a_cluster_that_is_gone_is_bounded(&pair).await;
+}
+
+fn who_is_unknown_is_said_to_be(pair: &Pair) {
+    for words in [
+        &["peer", "nobody"][..],
+        &["unpeer", "nobody"],
+        &["status", "peer", "nobody"],
+        &["offer", "accept", "nobody"],
+    ] {
+        pair.fails(CONSUMER, words).tells(&["there is no cluster \"nobody\"", "generate-add-command"]);
+    }
+    pair.ok(CONSUMER, &["remove", "cluster", "nobody"]).tells(&["nobody is not known here"]);
+    assert_eq!(pair.json(CONSUMER, &["offer", "list"]), Value::Array(vec![]));
+    assert_eq!(pair.json(CONSUMER, &["contract", "list"]), Value::Array(vec![]));
+    assert_eq!(pair.json(PROVIDER, &["policy", "list"]), Value::Array(vec![]));
+    let tokens = pair.json(PROVIDER, &["token", "list"]);
+    assert_eq!((&tokens[0]["id"], &tokens[0]["state"]), (&"own".into(), &"Unused".into()), "{tokens:#}");
+}
+
+/// The parts of the command that the provider prints.
+fn printed(pair: &Pair) -> Value {
+    pair.json(PROVIDER, &["generate-add-command"])
+}
+
+fn what_is_wrong_is_refused_before_anything_is_written(pair: &Pair) {
+    let said = printed(pair);
+    let text = |key: &str| said[key].as_str().unwrap();
+    let (url, id, token, print) = (text("authURL"), text("clusterID"), text("token"), text("fingerprint"));
+    let other = format!("sha256:{}", "0".repeat(64));
+    let add =
+        |url, id, print| ["add", "--auth-url", url, "--id", id, "--token", token, "--fingerprint", print];
+    pair.fails(CONSUMER, &add(url, id, &other)).tells(&["cannot be trusted", "Nothing was changed"]);
+    pair.fails(CONSUMER, &add(url, "another", print))
+        .tells(&["another cluster answers", "expected the ID another"]);
+    pair.fails(CONSUMER, &add("https://127.0.0.1:1", id, print)).tells(&["cannot reach", "--no-check"]);
+    pair.fails(PROVIDER, &add(url, id, print)).tells(&["cannot peer with itself"]);
+    let unpinned = ["add", "--auth-url", url, "--id", id, "--token", token];
+    pair.fails(CONSUMER, &unpinned).tells(&["cannot be trusted", "--fingerprint"]);
+    pair.fails(CONSUMER, &["peer", "--remote-context", CONSUMER]).tells(&["cannot peer with itself"]);
+    assert_eq!(pair.kubectl(CONSUMER, &["get", "foreignclusters", "-o", "name"]), "");
+    assert!(
+        !pair.kubectl(CONSUMER, &["get", "secrets", "-n", "liqo", "-o", "name"]).contains("remote-token")
+    );
+}
+
+fn the_printed_command_works_when_pasted(pair: &Pair) {
+    let command = pair.ok(PROVIDER, &["generate-add-command", "--only-command"]);
+    assert!(command.out.lines().count() == 1 && !command.err.contains("Run this"), "{command}");
+    let words: Vec<&str> = command.out.split_whitespace().skip(1).collect();
+    pair.ok(CONSUMER, &words).tells(&["identity: provider", "certificate:", "offer:", "contract: c-"]);
+    pair.ok(CONSUMER, &words).tells(&["provider was known already"]);
+    let named: Vec<&str> = ["add", "cluster", "milan"].into_iter().chain(words.into_iter().skip(1)).collect();
+    pair.ok(CONSUMER, &named).tells(&["provider was known already"]);
+    let printed = pair.ok(PROVIDER, &["generate-add-command"]);
+    assert!(printed.err.contains("Run this") && printed.out == command.out, "{printed}");
+}
+
+/// The name of the contract in force.
+fn contract(pair: &Pair, cluster: &str) -> String {
+    let list = pair.json(cluster, &["contract", "list"]);
+    assert_eq!(list[0]["phase"], "Active", "{list:#}");
+    list[0]["name"].as_str().unwrap().to_owned()
+}
+
+fn both_sides_tell_the_same(pair: &Pair) {
+    let borrowed = pair.json(CONSUMER, &["status", "peer", PROVIDER]);
+    assert_eq!(borrowed["outgoing"]["status"], "Established", "{borrowed:#}");
+    assert_eq!(borrowed["outgoing"]["contract"]["direction"], "borrow");
+    let lent = pair.json(PROVIDER, &["status", "peer", CONSUMER]);
+    assert_eq!(lent["incoming"]["status"], "Established", "{lent:#}");
+    assert_eq!(lent["found"], "IncomingPeering");
+    assert_eq!(borrowed["outgoing"]["contract"]["name"], lent["incoming"]["contract"]["name"]);
+    assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
+    let text = pair.ok(CONSUMER, &["status", "peer", PROVIDER, "-o", "wide"]);
+    for part in
+        ["BORROWED FROM IT: Established", "✓ contract: c-", "Certificate:   until 20", "LENT TO IT: None"]
+    {
+        assert!(text.out.contains(part), "{part:?} is missing: {text}");
+    }
+    let offers = pair.json(CONSUMER, &["offer", "list"]);
+    assert_eq!(
+        (&offers[0]["peer"], &offers[0]["phase"]),
+        (&PROVIDER.into(), &"Accepted".into()),
+        "{offers:#}"
+    );
+    assert!(offers[0]["largestPod"]["cpu"].is_string(), "{offers:#}");
+    let shown = pair.ok(CONSUMER, &["contract", "show", &contract(pair, CONSUMER)]);
+    assert!(shown.out.contains("Provider:      provider (ID") && shown.out.contains("✓ Signed"), "{shown}");
+    pair.fails(CONSUMER, &["contract", "show", "c-none"])
+        .tells(&["there is no contract \"c-none\"", "There are: c-"]);
+}
+
+fn a_contract_is_verified_without_any_cluster(pair: &Pair) {
+    let name = contract(pair, CONSUMER);
+    let file = pair.file("contract.yaml", &pair.ok(CONSUMER, &["contract", "show", &name, "-o", "yaml"]).out);
+    let key = |cluster| {
+        let key =
+            pair.kubectl(cluster, &["get", "clusterconfig", "liqo", "-o", "jsonpath={.status.publicKey}"]);
+        pair.file(&format!("{cluster}.pem"), &key)
+    };
+    let (provider, consumer) = (key(PROVIDER), key(CONSUMER));
+    let verify = |file: &str, provider: &str, consumer: &str| {
+        let words = ["contract", "verify", file, "--provider-key", provider, "--consumer-key", consumer];
+        Said::of(&pair.alone(&words))
+    };
+    let fine = verify(&file, &provider, &consumer);
+    assert!(fine.code == Some(0) && fine.out.contains("is what both signed"), "{fine}");
+    let swapped = verify(&file, &consumer, &provider);
+    assert!(
+        swapped.code == Some(1) && swapped.out.contains("✗ the provider's key is the given one"),
+        "{swapped}"
+    );
+    let forged = fs::read_to_string(&file).unwrap().replacen("notAfter", "notafter", 1);
+    let forged = verify(&pair.file("forged.yaml", &forged), &provider, &consumer);
+    assert!(forged.code == Some(1) && forged.out.contains("does not hold"), "{forged}");
+    for cluster in [CONSUMER, PROVIDER] {
+        let checked = pair.ok(cluster, &["contract", "verify", &name, "--log"]);
+        assert!(
+            checked.out.contains("✓ the contract log notes that these terms were agreed on"),
+            "{checked}"
+        );
+        let pages =
+            ["get", "configmaps", "-n", "liqo", "-l", "sharing.liqo.io/contract-log=true", "-o", "yaml"];
+        let log = pair.file(&format!("{cluster}-log.yaml"), &pair.kubectl(cluster, &pages));
+        let said = Said::of(&pair.alone(&["contract", "verify", &format!("--log={log}")]));
+        assert!(said.code == Some(0) && said.out.contains("the log is what was written"), "{said}");
+    }
+}
+
+const GOLD: &str = "apiVersion: sharing.liqo.io/v1alpha1
+kind: SharingPolicy
+metadata: {name: gold-only}
+spec: {peers: {matchLabels: {tier: gold}}, share: {percentage: 50}}
+";
+
+fn a_policy_is_explained_and_tried_before_it_is_there(pair: &Pair) {
+    let lines = pair.ok(PROVIDER, &["policy", "explain", "--peer", CONSUMER]);
+    assert!(
+        lines.out.contains("the cluster's own percentage applies") && lines.out.contains("cpu: offered: "),
+        "{lines}"
+    );
+    let explained = pair.json(PROVIDER, &["policy", "explain", "--peer", CONSUMER]);
+    let offered = pair.json(PROVIDER, &["offer", "list"]);
+    assert_eq!(
+        explained["resources"]["memory"], offered[0]["resources"]["memory"],
+        "{explained:#}\n{offered:#}"
+    );
+    let file = pair.file("gold.yaml", GOLD);
+    let dry = ["policy", "explain", "--dry-run", "-f", &file];
+    let changes = pair.ok(PROVIDER, &dry);
+    assert!(changes.out.contains("refused: policy gold-only needs label tier=gold"), "{changes}");
+    assert_eq!(pair.kubectl(PROVIDER, &["get", "sharingpolicies", "-o", "name"]), "");
+    let wrong = pair.file("wrong.yaml", &GOLD.replace("50", "150"));
+    pair.fails(PROVIDER, &["policy", "explain", "--dry-run", "-f", &wrong])
+        .tells(&["the API server would not take gold-only"]);
+}
+
+fn a_refusal_reaches_the_other_side_in_words(pair: &Pair) {
+    pair.apply(PROVIDER, GOLD);
+    let sentence = "policy gold-only needs label tier=gold";
+    pair.until(CONSUMER, &["status", "peer", PROVIDER], |said| {
+        said.code == Some(1) && said.out.contains(sentence)
+    });
+    pair.fails(CONSUMER, &["peer", PROVIDER]).tells(&[sentence, "liqoctl status peer provider"]);
+    let list = pair.json(PROVIDER, &["policy", "list"]);
+    assert_eq!((&list[0]["name"], &list[0]["whom"]), (&"gold-only".into(), &"tier=gold".into()), "{list:#}");
+    pair.kubectl(PROVIDER, &["label", "foreigncluster", CONSUMER, "tier=gold"]);
+    pair.ok(CONSUMER, &["peer", PROVIDER]).tells(&["contract: c-"]);
+
+    let ask = GOLD.replace("share:", "approval: Required, share:");
+    pair.apply(PROVIDER, &ask);
+    pair.until(PROVIDER, &["policy", "explain", "--peer", CONSUMER], |said| {
+        said.out.contains("needs somebody's approval")
+    });
+    pair.ok(PROVIDER, &["policy", "approve", CONSUMER]).tells(&["consumer is approved"]);
+    pair.ok(CONSUMER, &["peer", PROVIDER]).tells(&["contract: c-"]);
+    pair.ok(PROVIDER, &["policy", "approve", CONSUMER, "--revoke"]);
+    pair.kubectl(PROVIDER, &["delete", "sharingpolicy", "gold-only"]);
+    pair.ok(CONSUMER, &["peer", PROVIDER]);
+}
+
+fn a_person_decides(pair: &Pair) {
+    pair.ok(CONSUMER, &["unpeer", PROVIDER]).tells(&["nothing is borrowed from provider any more"]);
+    let by_hand = r#"{"spec": {"borrowing": {"automatic": false}}}"#;
+    pair.kubectl(CONSUMER, &["patch", "foreigncluster", PROVIDER, "--type=merge", "-p", by_hand]);
+    pair.fails(CONSUMER, &["peer", PROVIDER])
+        .tells(&["somebody has to decide", "liqoctl offer accept provider"]);
+    pair.ok(CONSUMER, &["offer", "refuse", PROVIDER]).tells(&["refused"]);
+    assert_eq!(pair.json(CONSUMER, &["offer", "list"])[0]["phase"], "Refused");
+    pair.ok(CONSUMER, &["offer", "accept", PROVIDER]).tells(&["accepted: cpu", "contract: c-"]);
+    pair.ok(CONSUMER, &["offer", "accept", PROVIDER]);
+    let automatic = r#"{"spec": {"borrowing": null}}"#;
+    pair.kubectl(CONSUMER, &["patch", "foreigncluster", PROVIDER, "--type=merge", "-p", automatic]);
+}
+
+fn unpeering_can_be_repeated_and_undone(pair: &Pair) {
+    pair.ok(CONSUMER, &["unpeer", PROVIDER]);
+    pair.ok(CONSUMER, &["unpeer", PROVIDER]);
+    let peer = pair.json(CONSUMER, &["status", "peer", PROVIDER]);
+    assert_eq!(
+        (&peer["outgoing"]["status"], &peer["outgoing"]["enabled"]),
+        (&"None".into(), &"No".into()),
+        "{peer:#}"
+    );
+    pair.until(PROVIDER, &["contract", "list", "-o", "json"], |said| !said.out.contains("\"Active\""));
+    pair.ok(CONSUMER, &["peer", PROVIDER]).tells(&["contract: c-"]);
+    assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
+}
+
+fn removing_forgets_on_both_sides(pair: &Pair) {
+    pair.ok(CONSUMER, &["remove", "cluster", PROVIDER]).tells(&["provider is gone"]);
+    pair.ok(CONSUMER, &["remove", "cluster", PROVIDER]).tells(&["provider is not known here"]);
+    pair.until(PROVIDER, &["status", "peer", CONSUMER], |said| said.err.contains("there is no cluster"));
+    for cluster in [CONSUMER, PROVIDER] {
+        assert_eq!(pair.json(cluster, &["contract", "list"]), Value::Array(vec![]), "{cluster}");
+        pair.ok(cluster, &["contract", "verify", "--log"]);
+    }
+}
+
+fn both_sides_are_done_at_once_and_both_ways(pair: &Pair) {
+    let peer = ["peer", "milan", "--remote-context", PROVIDER, "--bidirectional"];
+    pair.ok(CONSUMER, &peer).tells(&["milan is known", "consumer is known", "contract: c-"]);
+    pair.ok(CONSUMER, &peer).tells(&["milan was known already"]);
+    for (cluster, other) in [(CONSUMER, "milan"), (PROVIDER, CONSUMER)] {
+        let status = pair.json(cluster, &["status", "peer", other]);
+        assert_eq!(status["outgoing"]["status"], "Established", "{status:#}");
+        assert_eq!(status["incoming"]["status"], "Established", "{status:#}");
+        assert_eq!(pair.json(cluster, &["contract", "list"]).as_array().unwrap().len(), 2);
+    }
+}
+
+fn a_revoked_peer_is_out(pair: &Pair) {
+    let tokens = pair.json(PROVIDER, &["token", "list"]);
+    let used = tokens.as_array().unwrap().iter().find(|it| it["state"] == "Used" && it["id"] != "own");
+    let id = used.unwrap_or_else(|| panic!("{tokens:#}"))["id"].as_str().unwrap();
+    pair.ok(PROVIDER, &["token", "revoke", id]).tells(&["is revoked", "is out within seconds"]);
+    pair.ok(PROVIDER, &["token", "revoke", id]);
+    pair.fails(PROVIDER, &["token", "revoke", "own"]).tells(&["rotate-own"]);
+    pair.fails(PROVIDER, &["token", "revoke", "ffffffff"]).tells(&["there is no token ffffffff"]);
+    let made =
+        pair.json(PROVIDER, &["token", "create", "--for-cluster", "somebody", "--note", "for the test"]);
+    let list = pair.ok(PROVIDER, &["token", "list"]);
+    assert!(list.out.contains("for the test") && list.out.contains("Revoked"), "{list}");
+    assert!(!list.out.contains(made["token"].as_str().unwrap()), "{list}");
+    let before = printed(pair)["token"].clone();
+    pair.ok(PROVIDER, &["token", "rotate-own"]).tells(&["generate-add-command"]);
+    assert_ne!(printed(pair)["token"], before);
+}
+
+async fn parting_from_a_cluster_that_is_gone_is_bounded(pair: &Pair) {
+    pair.sandbox.cut(CONSUMER, PROVIDER).await;
+    pair.ok(CONSUMER, &["remove", "cluster", "milan", "--force", "--timeout", "30s"])
+        .tells(&["milan is gone"]);
+    pair.ok(PROVIDER, &["remove", "cluster", CONSUMER, "--force", "--timeout", "30s"])
+        .tells(&["consumer is gone"]);
+    pair.sandbox.heal().await;
+    pair.ok(CONSUMER, &["peer", "--remote-context", PROVIDER]).tells(&["contract: c-"]);
+}
+
+/// The clusters of the pair.
+fn clusters() -> [ClusterSpec; 2] {
+    [ClusterSpec::real(CONSUMER, 1), ClusterSpec::real(PROVIDER, 1)]
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let pair = Self { sandbox: TestSandbox::start(clusters()).await };
+        for cluster in [CONSUMER, PROVIDER] {
+            pair.ok(cluster, &["install", "sandbox"]);
+        }
+        pair
+    }
+}
