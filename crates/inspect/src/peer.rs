@@ -26,7 +26,9 @@ pub struct PeerView {
 }
 
 /// Conditions in these states need somebody's attention.
-const BAD: [&str; 3] = ["Error", "Denied", "EmptyDenied"];
+const BAD: [&str; 3] = ["Error", "Denied", NOT_LET_IN];
+/// Nobody has told us a token.
+const NOT_LET_IN: &str = "EmptyDenied";
 
 impl PeerView {
     /// Reads what is there; a peer of another version may have more.
@@ -37,8 +39,10 @@ impl PeerView {
             let condition = conditions.iter().find(|condition| condition["type"] == part);
             condition.and_then(|it| it["status"].as_str()).unwrap_or("None").to_owned()
         };
-        let bad =
-            conditions.iter().filter(|it| it["status"].as_str().is_some_and(|status| BAD.contains(&status)));
+        // A cluster from which nobody wants anything need not let us in: one that was only found, or that borrows from us.
+        let wanted = state("OutgoingPeering") != "None";
+        let is_bad = |status: &str| BAD.contains(&status) && (wanted || status != NOT_LET_IN);
+        let bad = conditions.iter().filter(|it| it["status"].as_str().is_some_and(is_bad));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let troubles = bad.map(|it| {
             let message = text(&it["message"]);

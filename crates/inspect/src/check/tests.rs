@@ -434,6 +434,20 @@ fn a_webhook_that_outlived_everything_else_is_seen_too() {
 }
 
 #[test]
+fn a_cluster_that_was_only_found_is_no_trouble() {
+    let conditions = |outgoing: &str| {
+        json!([
+            { "type": "OutgoingPeering", "status": outgoing },
+            { "type": "AuthenticationStatus", "status": "EmptyDenied", "message": "there is no token" },
+        ])
+    };
+    let world =
+        |outgoing| healthy().set("ForeignCluster", "/status/peeringConditions", &conditions(outgoing));
+    assert!(world("None").report().problems().is_empty());
+    expect(&world("Pending"), Warning, &["EmptyDenied: there is no token"], "provider-b");
+}
+
+#[test]
 fn a_peer_in_trouble_is_named_with_its_message() {
     let denied = healthy().set(
         "ForeignCluster",
