@@ -122,7 +122,6 @@ fn nothing(view: &View<'_>, peer: &Peer<'_>, wish: Wish) -> Told {
 
 /// What is told while we should be there and are not.
 fn out_of_reach(view: &View<'_>, peer: &Peer<'_>) -> Told {
-    let name = peer.name();
     let in_force = peer
         .copies
         .contracts(peer.id.as_str(), view.me.id().as_str())
@@ -131,14 +130,7 @@ fn out_of_reach(view: &View<'_>, peer: &Peer<'_>) -> Told {
     if let Some(terms) = in_force.and_then(Deal::agreed_terms) {
         return contracts::established(peer, terms);
     }
-    let since = status::since(peer.cluster, Part::OutgoingPeering).unwrap_or(view.now);
-    match view.index.links.get(&peer.id).and_then(|link| link.trouble.as_ref()) {
-        Some(trouble) => {
-            let message = format!("the API server of {name} does not answer: {trouble}");
-            Told::pending("PeerUnreachable", message, since)
-        }
-        None => Told::pending("Connecting", format!("connecting to the API server of {name}"), since),
-    }
+    status::out_of_reach(view, peer, Part::OutgoingPeering)
 }
 
 impl<'a> Borrowing<'a> {

@@ -13,7 +13,7 @@ use liqo_core::contract::{PublicKey, Terms};
 
 use crate::events::labels_of;
 use crate::index::Deal;
-use crate::lending::RESERVED;
+use crate::lending::{pots, reservation};
 use crate::paper;
 use crate::places::{Peer, Planned, View};
 use crate::steps::{Step, Where};
@@ -68,27 +68,24 @@ pub(crate) fn copy_metadata(peer: &Peer<'_>, name: String) -> ObjectMeta {
 
 /// Keeps what we are about to sign at a peer, with our signature. Returns whether that is done.
 pub(crate) fn reserve(
-    view: &View<'_>,
     peer: &Peer<'_>,
     deal: &Deal,
-    signature: &str,
+    noted: Vec<(String, String)>,
     planned: &mut Planned,
 ) -> bool {
-    let _ = view;
     if peer.copies.namespace.is_empty() {
         return false;
     }
-    let signature = (RESERVED.to_owned(), signature.to_owned());
     let Some(copy) = peer.copies.contract(&deal.name_any()) else {
         let mut metadata = copy_metadata(peer, deal.name_any());
-        metadata.annotations = Some([signature].into());
+        metadata.annotations = Some(noted.into_iter().collect());
         let copy = Contract { metadata, spec: deal.spec.clone(), status: None };
         planned.step(Step::create(Where::Here, &copy, "reserve"));
         return false;
     };
     let mut wanted = (**copy).clone();
     wanted.spec = deal.spec.clone();
-    wanted.annotations_mut().extend([signature]);
+    wanted.annotations_mut().extend(noted);
     let step = Step::bring(Where::Here, &**copy, &wanted, "reserve");
     let done = step.is_none();
     planned.step(step);
@@ -124,7 +121,9 @@ fn adopt(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mut Planned) {
     let mut metadata = copy_metadata(peer, deal.name_any());
     if deal.spec.provider_id == view.me.id().as_str() {
         // It is sold from the first write on.
-        metadata.annotations = Some([(RESERVED.to_owned(), signed.provider_signature.clone())].into());
+        let pot = pots(view.index, view.me).remove(&peer.id).flatten();
+        let noted = reservation(&signed.provider_signature, &pot);
+        metadata.annotations = Some(noted.into_iter().collect());
     }
     let copy = Contract { metadata, spec: deal.spec.clone(), status: None };
     planned.step(Step::create(Where::Here, &copy, "copy contract"));

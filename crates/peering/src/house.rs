@@ -15,10 +15,10 @@ use liqo_core::policy::Policy;
 use crate::copies;
 use crate::events::labels_of;
 use crate::index::Deal;
-use crate::lending::{ledger, pots};
+use crate::lending::{ledger, pots, pushes};
 use crate::log::{Account, Append};
 use crate::offer;
-use crate::places::{Planned, View};
+use crate::places::{Peer, Planned, View};
 use crate::standing::condition;
 use crate::steps::{Step, Where};
 
@@ -98,6 +98,7 @@ fn tell_policies(view: &View<'_>, planned: &mut Planned) {
     let pots = pots(view.index, view.me);
     let ledger = ledger(view.index, view.me);
     let sold = sold_by_pot(&ledger);
+    let unseen = unseen(view);
     for (_, policy) in view.index.policies.iter() {
         let name = policy.name_any();
         let applied = pots.iter().filter(|(_, pot)| pot.as_deref() == Some(name.as_str()));
@@ -107,8 +108,23 @@ fn tell_policies(view: &View<'_>, planned: &mut Planned) {
         peers.sort();
         peers.truncate(MOST_PEERS);
         let sold = sold.get(&Some(name)).map(offer::texts).unwrap_or_default();
+        let (peers, sold) = match &policy.status {
+            // What was told may still be so.
+            Some(told) if told.peers.iter().any(|peer| unseen.contains(peer)) => {
+                (told.peers.clone(), told.sold.clone())
+            }
+            _ => (peers, sold),
+        };
         planned.step(tell_policy(view, policy, peers, sold));
     }
+}
+
+/// Peers that are offered something at their place, which is not known yet.
+fn unseen(view: &View<'_>) -> BTreeSet<String> {
+    let peers = view.index.peers();
+    let peers = peers.iter().filter_map(|peer| Peer::read(view.index, peer));
+    let unseen = peers.filter(|peer| peer.there.is_none() && pushes(peer));
+    unseen.map(|peer| peer.name().to_owned()).collect()
 }
 
 fn tell_policy(

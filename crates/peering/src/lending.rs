@@ -15,7 +15,11 @@ use liqo_api::foreign_cluster::{
     PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
 };
 
+use liqo_core::contract::Terms;
+
+use crate::borrowing::NOT_TOLD;
 use crate::index::{Bid, Deal};
+use crate::parting;
 use crate::places::{Peer, Planned, Table, View};
 use crate::status::{self, Told};
 use crate::steps::Where;
@@ -29,7 +33,7 @@ pub(crate) mod obligations;
 mod reply;
 
 pub(crate) use close::Why;
-pub(crate) use evaluate::{RESERVED, evaluate, ledger, pots};
+pub(crate) use evaluate::{evaluate, ledger, pots, reservation};
 pub(crate) use reply::OFFERED;
 
 /// One peer that we lend to, or do not, at one place.
@@ -72,6 +76,7 @@ pub(crate) fn plan(view: &View<'_>, peer: &Peer<'_>, planned: &mut Planned) -> T
     if peer.there.is_none() {
         forget_copies(view, peer, &seat, planned);
     }
+    let told = told.or_else(|| out_of_reach(view, peer, &seat, planned));
     told.unwrap_or_else(|| unknown_place(view, peer, &seat))
 }
 
@@ -95,6 +100,30 @@ fn seat(view: &View<'_>, peer: &Peer<'_>) -> Seat {
     }
 }
 
+/// What is told while something may lie at a peer that is not lent to any more and cannot be reached.
+fn out_of_reach(view: &View<'_>, peer: &Peer<'_>, seat: &Seat, planned: &mut Planned) -> Option<Told> {
+    peer.access?;
+    let told = status::current(peer.cluster, Part::IncomingPeering)?;
+    let over = told.status == Status::None && told.reason != NOT_TOLD;
+    if over || peer.there.is_some() || matches!(seat, Seat::At(_)) {
+        return None;
+    }
+    let since = match told.status {
+        Status::Disconnecting | Status::None => told.last_transition_time.as_ref().map(|time| time.0),
+        _ => None,
+    };
+    let (at, name) = (parting::deadline(view, peer, since.unwrap_or(view.now)), peer.name());
+    if view.now < at {
+        planned.wake_at(at);
+        let message = format!("{name} cannot be reached to be told that nothing is lent any more");
+        let told = Told::new(Status::Disconnecting, "PeerUnreachable", message);
+        return Some(told.unless_begun(peer.cluster, Part::IncomingPeering));
+    }
+    let message =
+        format!("{name} could not be told that nothing is lent any more; it will be when it can be reached");
+    Some(Told::nothing(NOT_TOLD, message))
+}
+
 /// What is told while nothing is known of the place.
 fn unknown_place(view: &View<'_>, peer: &Peer<'_>, seat: &Seat) -> Told {
     match seat {
@@ -104,12 +133,24 @@ fn unknown_place(view: &View<'_>, peer: &Peer<'_>, seat: &Seat) -> Told {
             Told::pending("WaitingForIdentity", message, view.now)
         }
         Seat::At(_) => {
-            let message = format!("{} is offered resources as soon as it is reached", peer.name());
-            Told::pending("WaitingForPeer", message, view.now)
+            // What was agreed on holds, whether or not the other side can be asked.
+            let in_force = peer.copies.contracts(view.me.id().as_str(), peer.id.as_str());
+            let mut in_force =
+                in_force.filter(|copy| copy.is_live() && !crate::copies::is_past(copy, view.now));
+            match in_force.find_map(Deal::agreed_terms) {
+                Some(terms) => established(peer, terms),
+                None => status::out_of_reach(view, peer, Part::IncomingPeering),
+            }
         }
         Seat::Closed(why) => why.told(peer),
         Seat::None => not_asked(),
     }
+}
+
+/// What is told while a contract is in force.
+fn established(peer: &Peer<'_>, terms: &Terms) -> Told {
+    let message = format!("{} may use {} by contract {}", peer.name(), terms.resources, terms.contract);
+    Told::new(Status::Established, "ContractInForce", message)
 }
 
 fn not_asked() -> Told {

@@ -46,6 +46,8 @@ mod status;
 mod steps;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use liqo_kit::Clock;
 pub use metrics::PeeringMetrics;

@@ -41,27 +41,45 @@ pub(crate) fn forget(view: &View<'_>, peer: &Peer<'_>, part: Part, copy: &Deal, 
     }
 }
 
-/// Whether we must see our place at this peer.
-pub(crate) fn needs_link(view: &View<'_>, id: &ClusterId) -> bool {
-    let Some(peer) = Peer::read(view.index, id) else { return false };
-    if peer.access.is_none() {
-        return false;
+/// What we look at our place at a peer for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Purpose {
+    borrow: bool,
+    lend: bool,
+}
+
+impl Purpose {
+    /// Whether something is not wanted any more that was. Then all that lies there is looked at anew: what we wrote last
+    /// may not have been told yet, and would stay behind.
+    pub(crate) fn ends(self, now: Self) -> bool {
+        (self.borrow && !now.borrow) || (self.lend && !now.lend)
     }
+}
+
+/// What we must see our place at this peer for; nothing if we need not.
+pub(crate) fn needs_link(view: &View<'_>, id: &ClusterId) -> Option<Purpose> {
+    let peer = Peer::read(view.index, id)?;
+    peer.access?;
     let may_lie_there = |part| {
         status::current(peer.cluster, part)
             .is_some_and(|told| told.status != Status::None || told.reason == NOT_TOLD)
     };
     let lent_here = peer.here.as_ref().and_then(|here| here.request_of(id)).is_some();
-    borrowing::wish(view, &peer) == Wish::Yes
-        || lending::pushes(&peer)
+    let purpose = Purpose { borrow: borrowing::wish(view, &peer) == Wish::Yes, lend: lending::pushes(&peer) };
+    let needed = purpose != Purpose::default()
         || may_lie_there(Part::OutgoingPeering)
-        || (may_lie_there(Part::IncomingPeering) && !lent_here && peer.has_finalizer())
+        || (may_lie_there(Part::IncomingPeering) && !lent_here && peer.has_finalizer());
+    needed.then_some(purpose)
 }
 
 /// What should happen for one peer.
 pub(crate) fn plan(view: &View<'_>, id: &ClusterId) -> Planned {
     let mut planned = Planned::default();
     let Some(peer) = Peer::read(view.index, id) else { return planned };
+    if let Some(note) = note_leaving(&peer).filter(|_| !peer.is_going()) {
+        planned.step(note);
+        return planned;
+    }
     let outgoing = borrowing::plan(view, &peer, &mut planned);
     let incoming = lending::plan(view, &peer, &mut planned);
     if peer.is_going() {
@@ -70,12 +88,23 @@ pub(crate) fn plan(view: &View<'_>, id: &ClusterId) -> Planned {
     }
     let wanted =
         [&outgoing, &incoming].iter().any(|told| told.status != Status::None || told.reason == NOT_TOLD);
-    if wanted != peer.has_finalizer() {
-        planned.step(finalizer(&peer, wanted));
+    // It stays until it is told that nothing lies anywhere: a restart in between would look for it again.
+    let holds = wanted || (peer.has_finalizer() && !is_told_over(&peer));
+    if holds != peer.has_finalizer() {
+        planned.step(finalizer(&peer, holds));
     }
-    leave(&peer, &mut planned);
+    forget_leaver(&peer, &mut planned);
     status::tell(view, peer.cluster, &outgoing, &incoming, &mut planned);
     planned
+}
+
+/// Whether the ForeignCluster says that nothing lies anywhere.
+fn is_told_over(peer: &Peer<'_>) -> bool {
+    let over = |part| {
+        status::current(peer.cluster, part)
+            .is_none_or(|told| told.status == Status::None && told.reason != NOT_TOLD)
+    };
+    over(Part::OutgoingPeering) && over(Part::IncomingPeering)
 }
 
 /// The ForeignCluster goes: once all is over, or nobody waits any longer, it may.
@@ -117,35 +146,30 @@ fn finalizer(peer: &Peer<'_>, there: bool) -> Option<Step> {
     Step::bring(Where::Here, peer.cluster, &wanted, what)
 }
 
-/// A peer that came by itself and goes for good is forgotten, once its request is gone.
-fn leave(peer: &Peer<'_>, planned: &mut Planned) {
-    if peer.cluster.discovery_type() != DiscoveryType::IncomingPeering {
-        return;
-    }
-    let request = peer.here.as_ref().and_then(|here| here.request_of(&peer.id));
-    let leaving = request.is_some_and(|request| {
-        request.annotations().get(annotations::LEAVING).map(String::as_str) == Some(labels::TRUE)
-            && request.spec.withdrawal_timestamp.is_some()
-    });
-    let noted = peer.is(annotations::WITHDRAWN);
+/// A peer that came by itself and goes for good is noted to do so; nothing if that is noted, or it does not.
+///
+/// This comes before everything else: once the peer is answered, its request goes, and with it what it said.
+fn note_leaving(peer: &Peer<'_>) -> Option<Step> {
+    let request = peer.here.as_ref().and_then(|here| here.request_of(&peer.id))?;
+    let came_by_itself = peer.cluster.discovery_type() == DiscoveryType::IncomingPeering;
+    let leaving = request.annotations().get(annotations::LEAVING).map(String::as_str) == Some(labels::TRUE)
+        && request.spec.withdrawal_timestamp.is_some();
     let mut wanted: ForeignCluster = peer.cluster.clone();
-    match (request.is_some(), leaving, noted) {
-        (_, true, false) => {
-            let yes = (annotations::WITHDRAWN.to_owned(), labels::TRUE.to_owned());
-            wanted.annotations_mut().extend([yes]);
-        }
-        (true, false, true) => {
-            // It came back.
-            wanted.annotations_mut().remove(annotations::WITHDRAWN);
-        }
-        (false, _, true) => {
-            let settled = peer.here.as_ref().is_none_or(|here| here.contracts_of_anybody() == 0);
-            if settled {
-                planned.step(Step::delete(Where::Here, peer.cluster, "delete foreign cluster"));
-            }
-            return;
-        }
-        _ => return,
+    if leaving && came_by_itself {
+        wanted.annotations_mut().insert(annotations::WITHDRAWN.to_owned(), labels::TRUE.to_owned());
+    } else if peer.is(annotations::WITHDRAWN) {
+        // It came back.
+        wanted.annotations_mut().remove(annotations::WITHDRAWN);
     }
-    planned.step(Step::bring(Where::Here, peer.cluster, &wanted, "note leaving"));
+    Step::bring(Where::Here, peer.cluster, &wanted, "note leaving")
+}
+
+/// A peer that came by itself and went for good is forgotten, once its request is gone.
+fn forget_leaver(peer: &Peer<'_>, planned: &mut Planned) {
+    let asks = peer.here.as_ref().and_then(|here| here.request_of(&peer.id)).is_some();
+    let came_by_itself = peer.cluster.discovery_type() == DiscoveryType::IncomingPeering;
+    let settled = peer.here.as_ref().is_none_or(|here| here.contracts_of_anybody() == 0);
+    if came_by_itself && peer.is(annotations::WITHDRAWN) && !asks && settled {
+        planned.step(Step::delete(Where::Here, peer.cluster, "delete foreign cluster"));
+    }
 }

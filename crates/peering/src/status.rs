@@ -9,7 +9,7 @@ use liqo_api::{ForeignCluster, conditions};
 use liqo_kit::Key;
 
 use crate::events::{Report, cut};
-use crate::places::{Planned, View};
+use crate::places::{Peer, Planned, View};
 use crate::steps::Step;
 
 /// How long a state on the way need not be told: most are over sooner.
@@ -25,11 +25,19 @@ pub(crate) struct Told {
     pub(crate) message: String,
     /// When it must be told, if it is still so.
     patient_until: Option<Timestamp>,
+    /// Nothing is known that would be another thing to tell than what is told.
+    unchanged: bool,
 }
 
 impl Told {
     pub(crate) fn new(status: Status, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { status, reason, message: cut(&message.into(), MAX_MESSAGE).to_owned(), patient_until: None }
+        Self {
+            status,
+            reason,
+            message: cut(&message.into(), MAX_MESSAGE).to_owned(),
+            patient_until: None,
+            unchanged: false,
+        }
     }
 
     /// Neither there nor on its way.
@@ -41,6 +49,28 @@ impl Told {
     pub(crate) fn pending(reason: &'static str, message: impl Into<String>, since: Timestamp) -> Self {
         let until = since.saturating_add(FLEETING).unwrap_or(since);
         Self { patient_until: Some(until), ..Self::new(Status::Pending, reason, message) }
+    }
+
+    /// What is told already, while nothing else is known; `otherwise` if nothing is told that something could be left of.
+    pub(crate) fn unchanged(cluster: &ForeignCluster, part: Part, otherwise: Self) -> Self {
+        match current(cluster, part).filter(|told| told.status != Status::None) {
+            Some(told) => Self { status: told.status, unchanged: true, ..otherwise },
+            None => otherwise,
+        }
+    }
+
+    /// The same, unless that is told in other words already: a peer out of reach is out of reach, whatever the network says
+    /// of it.
+    pub(crate) fn unless_told(self, cluster: &ForeignCluster, part: Part) -> Self {
+        let said = |told: &&PeeringCondition| told.status == self.status && told.reason == self.reason;
+        let unchanged = current(cluster, part).filter(said).is_some();
+        Self { unchanged, ..self }
+    }
+
+    /// The same, unless that state is told already, whatever the reason: it only goes on.
+    pub(crate) fn unless_begun(self, cluster: &ForeignCluster, part: Part) -> Self {
+        let unchanged = current(cluster, part).is_some_and(|told| told.status == self.status);
+        Self { unchanged, ..self }
     }
 
     fn condition(&self, type_: Part, cluster: &ForeignCluster) -> PeeringCondition {
@@ -66,6 +96,23 @@ pub(crate) fn since(cluster: &ForeignCluster, part: Part) -> Option<Timestamp> {
     Some(current(cluster, part)?.last_transition_time.as_ref()?.0)
 }
 
+/// What is told of a peer whose API server we should see and do not.
+pub(crate) fn out_of_reach(view: &View<'_>, peer: &Peer<'_>, part: Part) -> Told {
+    let name = peer.name();
+    match view.index.links.get(&peer.id).and_then(|link| link.trouble.as_ref()) {
+        Some(trouble) => {
+            let message = format!("the API server of {name} does not answer: {trouble}");
+            Told::new(Status::Error, "PeerUnreachable", message).unless_told(peer.cluster, part)
+        }
+        None => {
+            let since = since(peer.cluster, part).unwrap_or(view.now);
+            let connecting =
+                Told::pending("Connecting", format!("connecting to the API server of {name}"), since);
+            Told::unchanged(peer.cluster, part, connecting)
+        }
+    }
+}
+
 /// Tells of both directions what is not told yet.
 pub(crate) fn tell(
     view: &View<'_>,
@@ -85,6 +132,9 @@ pub(crate) fn tell(
     for (part, told) in both {
         let earlier = current(cluster, part);
         told_now.extend(earlier.cloned());
+        if told.unchanged {
+            continue;
+        }
         if let (Some(until), Some(earlier)) = (told.patient_until, earlier)
             && earlier.status == told.status
             && view.now < until

@@ -2,6 +2,12 @@
 
 use serde_json::{Value, json};
 
+pub(crate) mod server;
+pub(crate) mod side;
+pub(crate) mod world;
+
+pub(crate) use world::{Fate, World};
+
 /// What a merge patch does.
 pub(crate) fn merge(base: &mut Value, patch: &Value) {
     match (base, patch) {
@@ -23,4 +29,9 @@ pub(crate) fn merge(base: &mut Value, patch: &Value) {
             }
         }
     }
+}
+
+/// The kind that a step is about, in the plural.
+pub(crate) fn plural(step: &crate::steps::Step) -> String {
+    step.target.to_string().rsplit('/').nth(1).unwrap_or_default().to_owned()
 }

@@ -101,12 +101,16 @@ impl<'a> Borrowing<'a> {
         let provider = Party { id: self.peer.id.clone(), name, key };
         let draft = Draft { consumer: &self.view.me.party, provider: &provider, offer: read, taken };
         if let Some(deal) = in_force {
+            self.end_others(deal, planned);
             self.amend(&draft, deal, planned);
             return self.in_force_told(in_force);
         }
         let deals = self.deals();
         match deals.iter().rev().find(|deal| deal.is_live()) {
-            Some(deal) => self.pursue(&draft, deal, planned),
+            Some(deal) => {
+                self.end_others(deal, planned);
+                self.pursue(&draft, deal, planned)
+            }
             None => self.propose(&draft, deals.last().copied(), planned),
         }
     }

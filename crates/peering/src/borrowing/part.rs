@@ -88,15 +88,28 @@ impl<'a> Borrowing<'a> {
     }
 
     fn end(&self, deal: &Deal, planned: &mut Planned) {
-        if deal.spec.ended.is_some() || deal.is_over() {
-            return;
-        }
-        let mut wanted = (**deal).clone();
         let (reason, message) = if self.peer.is_going() {
             ("PeerRemoved", "the consumer has ended the peering")
         } else {
             ("Unpeered", "the consumer does not borrow any more")
         };
+        self.end_because(deal, reason, message, planned);
+    }
+
+    /// Ends all contracts but one. There are several if we proposed one before we knew of another, as after a restart.
+    pub(super) fn end_others(&self, kept: &Deal, planned: &mut Planned) {
+        let others =
+            self.deals().into_iter().filter(|deal| deal.is_live() && deal.name_any() != kept.name_any());
+        for deal in others {
+            self.end_because(deal, "Superseded", "the consumer has another contract", planned);
+        }
+    }
+
+    fn end_because(&self, deal: &Deal, reason: &str, message: &str, planned: &mut Planned) {
+        if deal.spec.ended.is_some() || deal.is_over() {
+            return;
+        }
+        let mut wanted = (**deal).clone();
         wanted.spec.ended = Some(Ended {
             time: Time(whole_second(self.view.now)),
             reason: reason.to_owned(),
@@ -154,7 +167,8 @@ pub(super) fn out_of_reach(view: &View<'_>, peer: &Peer<'_>, planned: &mut Plann
         planned.wake_at(at);
         let message =
             format!("{} cannot be reached to be told that nothing is borrowed any more", peer.name());
-        return Some(Told::new(Status::Disconnecting, "PeerUnreachable", message));
+        let told = Told::new(Status::Disconnecting, "PeerUnreachable", message);
+        return Some(told.unless_begun(peer.cluster, Part::OutgoingPeering));
     }
     if let Some(copy) = peer.copies.offer_of(&peer.id) {
         planned.step(Step::delete(Where::Here, &**copy, "delete copy of offer"));

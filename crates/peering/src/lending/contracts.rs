@@ -87,7 +87,9 @@ impl<'a> Lending<'a> {
     fn sign(&self, deal: &Deal, terms: &Terms, sale: Sale, planned: &mut Planned) {
         let signature = paper::sign(&self.view.me.identity, terms);
         // At a peer, it must be known here to be sold before it is.
-        if !self.is_here() && !copies::reserve(self.view, self.peer, deal, &signature, planned) {
+        if !self.is_here()
+            && !copies::reserve(self.peer, deal, super::reservation(&signature, &sale.pot), planned)
+        {
             return;
         }
         let mut wanted = (**deal).clone();

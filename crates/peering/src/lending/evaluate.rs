@@ -16,7 +16,16 @@ use crate::index::{Deal, Index, created, is_copy};
 use crate::places::{Me, Peer, View};
 
 /// Annotation on our copy of a contract at a peer: our signature of what it proposes, from before it is given.
-pub(crate) const RESERVED: &str = "sharing.liqo.io/provider-signature";
+const RESERVED: &str = "sharing.liqo.io/provider-signature";
+
+/// Annotation on our copy of a contract at a peer: the policy that it is sold by, for when the peer is out of reach.
+const POLICY: &str = "sharing.liqo.io/policy";
+
+/// What our copy of a contract notes before we sign the original.
+pub(crate) fn reservation(signature: &str, pot: &Pot) -> Vec<(String, String)> {
+    let policy = pot.iter().map(|policy| (POLICY.to_owned(), policy.clone()));
+    policy.chain([(RESERVED.to_owned(), signature.to_owned())]).collect()
+}
 
 /// What the policies say about this peer.
 pub(crate) fn evaluate(view: &View<'_>, peer: &Peer<'_>, wants: &Resources) -> Arc<Verdict> {
@@ -46,7 +55,10 @@ pub(crate) fn evaluate(view: &View<'_>, peer: &Peer<'_>, wants: &Resources) -> A
 pub(crate) fn ledger(index: &Index, me: &Me) -> Arc<Ledger> {
     index.memory.ledger(|| {
         let pots = pots(index, me);
-        let pot_of = |peer: &ClusterId| pots.get(peer).cloned().unwrap_or_default();
+        let pot_of = |peer: &ClusterId, deal: &Deal| {
+            let noted = || deal.annotations().get(POLICY).filter(|_| is_copy(&**deal)).cloned();
+            pots.get(peer).cloned().unwrap_or_else(noted)
+        };
         let deals = index.here.contracts.iter().map(|(_, deal)| deal);
         let known = deals.flat_map(|deal| sales(index, me, deal, &pot_of));
         let reserved = index.memory.reserved.values().map(|reserved| (reserved.sale.clone(), false));
@@ -70,12 +82,17 @@ pub(crate) fn pots(index: &Index, me: &Me) -> BTreeMap<ClusterId, Pot> {
 }
 
 /// What a contract has sold, standing or about to be.
-fn sales(index: &Index, me: &Me, deal: &Deal, pot_of: &impl Fn(&ClusterId) -> Pot) -> Vec<(Sale, bool)> {
+fn sales(
+    index: &Index,
+    me: &Me,
+    deal: &Deal,
+    pot_of: &impl Fn(&ClusterId, &Deal) -> Pot,
+) -> Vec<(Sale, bool)> {
     if deal.is_over() || deal.spec.provider_id != me.id().as_str() {
         return Vec::new();
     }
     let since = created(&**deal);
-    let sale = |terms: &liqo_core::contract::Terms| Sale::of(terms, pot_of(&terms.consumer.id), since);
+    let sale = |terms: &liqo_core::contract::Terms| Sale::of(terms, pot_of(&terms.consumer.id, deal), since);
     let agreed = deal.agreed_terms().zip(deal.signed()).filter(|(terms, signed)| {
         is_of(deal, terms) && is_ours(index, me, terms, &signed.provider_signature)
     });

@@ -205,9 +205,7 @@ impl Lending<'_> {
         let Some(terms) = deal.agreed_terms() else {
             return Told::new(Status::Error, "UnreadableContract", "what was agreed on cannot be read");
         };
-        let message =
-            format!("{} may use {} by contract {}", self.peer.name(), terms.resources, terms.contract);
-        Told::new(Status::Established, "ContractInForce", message)
+        super::established(self.peer, terms)
     }
 }
 

@@ -238,10 +238,10 @@ impl Room {
                 let index = self.0.index.read();
                 let view = View { index: &index, me, settings: &self.0.settings, now };
                 let held = index.held_at(peer).and_then(|held| held.access.as_ref().ok()).cloned();
-                held.filter(|_| parting::needs_link(&view, peer))
+                held.zip(parting::needs_link(&view, peer))
             };
             match access {
-                Some(access) => self.link(peer, &access, stop),
+                Some((access, purpose)) => self.link(peer, &access, purpose, stop),
                 None => self.unlink(peer),
             }
         }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Room;
 use super::lead::{FIELD_MANAGER, WRITE_TIMEOUT};
 use crate::index::{Access, Bid, Deal, Index, Link, Papers};
+use crate::parting::Purpose;
 
 /// Writes that may wait for one peer: a handful each of requests, offers and contracts.
 const WAITING_WRITES: usize = 64;
@@ -28,6 +29,7 @@ pub(super) struct Links(BTreeMap<ClusterId, Live>);
 /// One place.
 struct Live {
     namespace: NamespaceName,
+    purpose: Purpose,
     queue: Queue,
     watches: Vec<WatchStatus>,
     stop: CancellationToken,
@@ -62,7 +64,13 @@ impl Links {
 
 impl Room {
     /// Looks at our place at this peer, or goes on looking with these credentials. Runs under `leading`.
-    pub(super) fn link(&self, peer: &ClusterId, access: &Access, leading: &CancellationToken) {
+    pub(super) fn link(
+        &self,
+        peer: &ClusterId,
+        access: &Access,
+        purpose: Purpose,
+        leading: &CancellationToken,
+    ) {
         let cluster = match self.0.clusters.set(peer.as_str(), access.credentials.clone()) {
             Ok((cluster, _)) => cluster,
             Err(error) => {
@@ -71,7 +79,11 @@ impl Room {
             }
         };
         let mut links = self.0.links.lock();
-        if links.0.get(peer).is_some_and(|live| live.namespace == access.namespace) {
+        if let Some(live) = links.0.get_mut(peer)
+            && live.namespace == access.namespace
+            && !live.purpose.ends(purpose)
+        {
+            live.purpose = purpose;
             return;
         }
         if let Some(former) = links.0.remove(peer) {
@@ -83,7 +95,7 @@ impl Room {
             index.links.insert(peer.clone(), link);
             index.touch(peer);
         }
-        let live = self.begin(peer, access, &cluster, leading.child_token());
+        let live = self.begin(peer, access, purpose, &cluster, leading.child_token());
         links.0.insert(peer.clone(), live);
         self.0.index.notify();
     }
@@ -107,7 +119,14 @@ impl Room {
         peers.iter().for_each(|peer| self.unlink(peer));
     }
 
-    fn begin(&self, peer: &ClusterId, access: &Access, cluster: &Cluster, stop: CancellationToken) -> Live {
+    fn begin(
+        &self,
+        peer: &ClusterId,
+        access: &Access,
+        purpose: Purpose,
+        cluster: &Cluster,
+        stop: CancellationToken,
+    ) -> Live {
         let namespace = access.namespace.as_str();
         let at =
             |bit: u8| AtPeer { index: self.0.index.clone(), peer: peer.clone(), bit, stop: stop.clone() };
@@ -136,7 +155,7 @@ impl Room {
             ),
         ];
         let queue = self.queue_there(peer, cluster, stop.clone(), &mut tasks);
-        Live { namespace: access.namespace.clone(), queue, watches, stop, _tasks: tasks }
+        Live { namespace: access.namespace.clone(), purpose, queue, watches, stop, _tasks: tasks }
     }
 
     fn watch_there<W: Wire, T: Send + 'static>(
