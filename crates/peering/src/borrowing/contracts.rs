@@ -347,7 +347,9 @@ impl<'a> Borrowing<'a> {
             return;
         }
         let offer = self.offer().and_then(|bid| bid.read.as_ref().ok());
-        let unborn = offer.and_then(|offer| self.unborn(offer)).map(|copy| copy.name_any());
+        // One is enough: what was drafted before another one was known is not needed.
+        let open = deals.iter().any(|deal| deal.is_live());
+        let unborn = offer.filter(|_| !open).and_then(|offer| self.unborn(offer)).map(|copy| copy.name_any());
         for copy in self.copies() {
             let orphan = self.table.contract(&copy.name_any()).is_none();
             if orphan && Some(copy.name_any()) != unborn {
