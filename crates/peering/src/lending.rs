@@ -109,11 +109,12 @@ fn out_of_reach(view: &View<'_>, peer: &Peer<'_>, seat: &Seat, planned: &mut Pla
         return None;
     }
     let since = match told.status {
-        Status::Disconnecting | Status::None => told.last_transition_time.as_ref().map(|time| time.0),
+        Status::Disconnecting => told.last_transition_time.as_ref().map(|time| time.0),
         _ => None,
     };
     let (at, name) = (parting::deadline(view, peer, since.unwrap_or(view.now)), peer.name());
-    if view.now < at {
+    // The time for telling it was over when that was noted, and does not begin anew.
+    if told.status != Status::None && view.now < at {
         planned.wake_at(at);
         let message = format!("{name} cannot be reached to be told that nothing is lent any more");
         let told = Told::new(Status::Disconnecting, "PeerUnreachable", message);

@@ -159,11 +159,12 @@ pub(super) fn out_of_reach(view: &View<'_>, peer: &Peer<'_>, planned: &mut Plann
         crate::parting::forget(view, peer, Part::OutgoingPeering, copy, planned);
     }
     let since = match told.status {
-        Status::Disconnecting | Status::None => status::since(peer.cluster, Part::OutgoingPeering),
+        Status::Disconnecting => status::since(peer.cluster, Part::OutgoingPeering),
         _ => None,
     };
     let at = deadline(view, peer, since.unwrap_or(view.now));
-    if view.now < at {
+    // The time for telling it was over when that was noted, and does not begin anew.
+    if told.status != Status::None && view.now < at {
         planned.wake_at(at);
         let message =
             format!("{} cannot be reached to be told that nothing is borrowed any more", peer.name());
