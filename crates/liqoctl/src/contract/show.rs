@@ -83,7 +83,9 @@ pub(super) fn text(contract: &Contract, view: &ContractView, wide: bool, style: 
         lines.into_iter().map(|(name, value)| format!("{:<14} {value}\n", format!("{name}:"))).collect();
     for condition in &view.conditions {
         let mark = style.mark(if condition.status == "False" { Mark::Bad } else { Mark::Good });
-        text += &format!("{mark} {}: {}\n", condition.type_, condition.message);
+        let message =
+            if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
+        text += &format!("{mark} {}{message}\n", condition.type_);
     }
     text
 }

@@ -185,7 +185,8 @@ fn text(outcome: &Outcome, style: Style) -> String {
     }
     if let Some(log) = &outcome.log {
         let end = log.head.as_ref().map(|head| format!(", the last {head}")).unwrap_or_default();
-        text += &format!("the log of {} has {} entries{end}\n", log.cluster_id, log.length);
+        let entries = if log.length == 1 { "1 entry".to_owned() } else { format!("{} entries", log.length) };
+        text += &format!("the log of {} has {entries}{end}\n", log.cluster_id);
     }
     let what =
         outcome.contract.as_ref().map_or_else(|| "the log".to_owned(), |name| format!("contract {name}"));

@@ -80,8 +80,8 @@ pub(crate) async fn established(
         if refused.is_some_and(|since| since.elapsed() >= GRACE) {
             progress.failed(&format!("{}: {}", waiting.step.name(), waiting.why));
             bail!(
-                "no {} from {name}. It is tried again by itself; liqoctl status peer {name} shows more",
-                waiting.step.name()
+                "{}. It is tried again by itself; liqoctl status peer {name} shows more",
+                waiting.step.lacking(name)
             );
         }
         if began.elapsed() >= timeout {

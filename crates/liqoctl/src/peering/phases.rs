@@ -33,6 +33,19 @@ impl Step {
     }
 }
 
+impl Step {
+    /// What there is not, when nothing comes of the step.
+    pub(crate) fn lacking(self, peer: &str) -> String {
+        match self {
+            Self::Identity => format!("it is not known who {peer} is"),
+            Self::Certificate => format!("there is no certificate from {peer}"),
+            Self::Request => format!("there is no offer from {peer}"),
+            Self::Offer => format!("the offer of {peer} is not accepted"),
+            Self::Contract => format!("there is no contract with {peer}"),
+        }
+    }
+}
+
 /// What is not done yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiting {

@@ -9,8 +9,8 @@ use crate::style::{Mark, Style};
 /// A peer, for people.
 pub(crate) fn text(peer: &PeerDetail, wide: bool, style: Style, now: Timestamp) -> String {
     let mut parts = vec![summary(peer, wide)];
-    parts.push(direction("BORROWED FROM IT", &peer.outgoing, style, now));
-    parts.push(direction("LENT TO IT", &peer.incoming, style, now));
+    parts.push(direction("BORROWED FROM IT", &peer.outgoing, wide, style, now));
+    parts.push(direction("LENT TO IT", &peer.incoming, wide, style, now));
     if !peer.other.is_empty() {
         let lines: String = peer.other.iter().map(|state| format!("  {}\n", condition(state, now))).collect();
         parts.push(format!("{}\n{lines}", style.bold("OTHERWISE")));
@@ -42,7 +42,7 @@ fn summary(peer: &PeerDetail, wide: bool) -> String {
     lines.into_iter().map(|(name, value)| format!("{:<14} {value}\n", format!("{name}:"))).collect()
 }
 
-fn direction(title: &str, it: &Direction, style: Style, now: Timestamp) -> String {
+fn direction(title: &str, it: &Direction, wide: bool, style: Style, now: Timestamp) -> String {
     let mut text = format!("{}: {}\n", style.bold(title), condition(&it.state, now));
     for step in &it.steps {
         let (mark, since) = match step.state {
@@ -52,11 +52,15 @@ fn direction(title: &str, it: &Direction, style: Style, now: Timestamp) -> Strin
         };
         text += &format!("  {} {}: {}{since}\n", style.mark(mark), step.name, step.text);
     }
-    if let Some(offer) = it.offer.as_ref() {
+    // The steps tell it already, unless somebody wants to see all.
+    let told = !wide && it.steps.iter().any(|step| step.name == "offer" && step.state == StepState::Done);
+    if let Some(offer) = it.offer.as_ref().filter(|_| !told) {
         text += &format!("  offer:     {}\n", offer.sentence());
     }
     if let Some(contract) = &it.contract {
-        text += &format!("  contract:  {}\n", contract.sentence());
+        if !told {
+            text += &format!("  contract:  {}\n", contract.sentence());
+        }
         for (type_, message) in contract.broken() {
             text += &format!("  {} {type_}: {message}\n", style.mark(Mark::Bad));
         }
