@@ -10,6 +10,9 @@ use liqo_api::{ForeignCluster, ResourceOffer};
 
 use super::{Papers, amounts, id_of};
 
+/// The reason of conditions about a peer that cannot be reached.
+const UNREACHABLE: &str = "PeerUnreachable";
+
 /// The steps to a contract, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
@@ -187,7 +190,9 @@ fn waiting(step: Step, condition: Option<&PeeringCondition>, usual: &str) -> Wai
     let Some(condition) = condition else {
         return Waiting { step, why: usual.to_owned(), since: None, kind: Kind::Going };
     };
-    let kind = if is_bad(condition.status) { Kind::Refused } else { Kind::Going };
+    // A peer that is out of reach may come back; everything else that is bad is somebody's to change.
+    let refused = is_bad(condition.status) && condition.reason != UNREACHABLE;
+    let kind = if refused { Kind::Refused } else { Kind::Going };
     // Nothing and done are no answers to what is waited for.
     let telling = !matches!(condition.status, Status::None | Status::Established | Status::Success)
         || !condition.message.is_empty() && condition.status == Status::None;

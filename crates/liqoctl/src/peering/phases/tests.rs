@@ -82,3 +82,13 @@ fn what_a_peer_offers_by_itself_needs_no_certificate_of_ours() {
     let done = look(&[(OUT, "Established", "")], &pushed);
     assert_eq!(done.waiting, None);
 }
+
+#[test]
+fn who_is_out_of_reach_is_waited_for() {
+    let mut north =
+        telling(cluster("north", "north"), &[(AUTH, "Established", ""), (OUT, "Error", "no route")]);
+    let conditions = &mut north.status.as_mut().unwrap().peering_conditions;
+    conditions[1].reason = "PeerUnreachable".to_owned();
+    let (_, waits) = shown(&outgoing(&north, &Papers::default()));
+    assert_eq!(waits, Some(("request", "no route".to_owned(), Kind::Going)));
+}
