@@ -48,6 +48,12 @@ fn what_the_guide_to_installing_says_works() {
     run("docs/install.md", &Cli::new("install"));
 }
 
+/// Needs `make image`.
+#[test]
+fn what_the_guide_to_peering_says_works() {
+    run("docs/peering.md", &Cli::new("peering"));
+}
+
 #[test]
 fn what_the_guide_to_contracts_says_works() {
     run("docs/contracts.md", &Cli::new("contracts"));
