@@ -12,8 +12,9 @@ use liqo_core::canonical::Digest;
 use liqo_core::contract::{PublicKey, Terms};
 
 use crate::events::labels_of;
+use crate::house::account;
 use crate::index::Deal;
-use crate::lending::{pots, reservation};
+use crate::lending::{over, pots, reservation};
 use crate::paper;
 use crate::places::{Peer, Planned, View};
 use crate::steps::{Step, Where};
@@ -42,9 +43,9 @@ pub(crate) fn has_logged(view: &View<'_>, terms: &Terms) -> bool {
     view.index.log.has(&terms.digest())
 }
 
-/// Whether the log has all that is to be said of a contract that is over.
+/// Whether the log has all that is to be said of a contract.
 pub(crate) fn is_logged(view: &View<'_>, deal: &Deal) -> bool {
-    deal.agreed_terms().is_none_or(|terms| has_logged(view, terms))
+    account(view, deal).is_none_or(|account| view.index.log.missing_of(&account).is_empty())
 }
 
 /// The labels of our copy of something that this peer has.
@@ -143,9 +144,13 @@ pub(crate) fn part(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mut 
     remove(view, copy, planned);
 }
 
-/// Removes a copy once the log has what it says.
+/// Removes a copy whose original is gone, or not asked about any more: first it says that it is over, so that the log has
+/// that, too.
 pub(crate) fn remove(view: &View<'_>, copy: &Deal, planned: &mut Planned) {
-    if is_logged(view, copy) {
+    if copy.agreed.is_some() && !copy.is_over() {
+        let wanted = over(copy, ContractPhase::Ended, "Gone", "it is not there any more", view.now);
+        planned.step(Step::bring_status(Where::Here, &**copy, &wanted, "end copy of contract"));
+    } else if is_logged(view, copy) {
         planned.step(Step::delete(Where::Here, &**copy, "delete copy of contract"));
     }
 }

@@ -55,7 +55,7 @@ fn note(view: &View<'_>, planned: &mut Planned) {
 }
 
 /// What a contract says that belongs into the log; nothing if not both signed it.
-fn account(view: &View<'_>, deal: &Deal) -> Option<Account> {
+pub(crate) fn account(view: &View<'_>, deal: &Deal) -> Option<Account> {
     let (terms, signed, status) = (deal.agreed_terms()?, deal.signed()?, deal.status.as_ref()?);
     let ours = terms.provider == view.me.party || terms.consumer == view.me.party;
     let is_this = terms.contract.as_str() == deal.name_any()

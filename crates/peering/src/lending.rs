@@ -32,7 +32,7 @@ mod keep;
 pub(crate) mod obligations;
 mod reply;
 
-pub(crate) use close::Why;
+pub(crate) use close::{Why, over};
 pub(crate) use evaluate::{evaluate, ledger, pots, reservation};
 pub(crate) use reply::OFFERED;
 
@@ -71,6 +71,7 @@ pub(crate) fn plan(view: &View<'_>, peer: &Peer<'_>, planned: &mut Planned) -> T
             Seat::At(_) => lending.close(&Why::elsewhere(), planned),
             Seat::None => lending.close(&Why::not_asked(), planned),
         };
+        lending.drop_orphans(planned);
         told = here.or(told);
     }
     if peer.there.is_none() {
@@ -188,6 +189,19 @@ impl<'a> Lending<'a> {
     fn deals(&self) -> Vec<&'a Deal> {
         let (me, them) = (self.view.me.id().as_str(), self.peer.id.as_str());
         self.table.contracts(me, them).collect()
+    }
+
+    /// Removes our copies of contracts that the peer has removed: nothing is sold by them any more.
+    fn drop_orphans(&self, planned: &mut Planned) {
+        if self.is_here() {
+            return;
+        }
+        let (me, them) = (self.view.me.id().as_str(), self.peer.id.as_str());
+        for copy in self.peer.copies.contracts(me, them) {
+            if self.table.contract(&copy.name_any()).is_none() {
+                crate::copies::remove(self.view, copy, planned);
+            }
+        }
     }
 
     /// Whether what was promised to be kept on the ForeignCluster is: before anything lies at a peer.

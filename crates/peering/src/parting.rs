@@ -1,6 +1,6 @@
 //! Parting: what the ForeignCluster must say before anything lies anywhere, and when it may go.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use liqo_api::foreign_cluster::{
     DiscoveryType, PeeringConditionStatus as Status, PeeringConditionType as Part,
@@ -15,6 +15,9 @@ use crate::lending;
 use crate::places::{Peer, Planned, View};
 use crate::status::{self, Told};
 use crate::steps::{Step, Where};
+
+/// How long putting in order what we keep ourselves may take, once nobody is waited for.
+const TIDYING: SignedDuration = SignedDuration::from_secs(4);
 
 /// Until when the other side is waited for, when parting began then.
 pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Timestamp {
@@ -120,10 +123,14 @@ fn go(view: &View<'_>, peer: &Peer<'_>, told: (&Told, &Told), planned: &mut Plan
     let open = |told: &Told| told.status == Status::Disconnecting;
     let writes_left = planned.steps.iter().any(|step| step.what != "report");
     let over = !open(told.0) && !writes_left && closed(view, peer);
-    if over || view.now >= at {
+    // The other side is not waited for any longer; what we keep ourselves is put in order all the same.
+    let untidy = planned.steps.iter().any(|step| step.what != "report" && step.at == Where::Here);
+    let end = at.saturating_add(TIDYING).unwrap_or(at);
+    if over || (view.now >= at && !untidy) || view.now >= end {
         planned.step(finalizer(peer, false));
         return;
     }
+    planned.wake_at(end);
     status::tell(view, peer.cluster, told.0, told.1, planned);
 }
 

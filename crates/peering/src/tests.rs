@@ -148,7 +148,7 @@ fn same_end(story: &Story, expected: &Value, seed: u64) {
 
 /// Stories that have one end.
 static STORIES: LazyLock<Vec<(Story, Value)>> = LazyLock::new(|| {
-    let stories = [PULL, PUSH, CHANGES, UNPEER, BACK_AGAIN, WITHDRAW, FORGET, BOTH_WAYS];
+    let stories = [PULL, PUSH, CHANGES, UNPEER, BACK_AGAIN, WITHDRAW, RETURN, FORGET, BOTH_WAYS];
     stories
         .into_iter()
         .map(|story| (story.undisturbed().state(), story))
@@ -218,6 +218,18 @@ const WITHDRAW: Story = Story {
     acts: &[Act::Lend(NORTH, SOUTH), Act::Borrow(SOUTH, NORTH, "3"), Act::Refuse(NORTH, SOUTH)],
 };
 
+const RETURN: Story = Story {
+    calls: &[(NORTH, SOUTH)],
+    acts: &[
+        Act::Lend(NORTH, SOUTH),
+        Act::Borrow(SOUTH, NORTH, "3"),
+        Act::Stop(SOUTH, NORTH),
+        Act::Borrow(SOUTH, NORTH, "2"),
+        Act::Stop(SOUTH, NORTH),
+        Act::Refuse(NORTH, SOUTH),
+    ],
+};
+
 const FORGET: Story =
     Story { calls: &[(SOUTH, NORTH)], acts: &[Act::Borrow(SOUTH, NORTH, "3"), Act::Forget(SOUTH, NORTH)] };
 
@@ -267,7 +279,7 @@ fn a_consumer_that_asks_gets_a_contract_and_a_restart_writes_nothing() {
 
 #[test]
 fn who_parts_leaves_nothing() {
-    for story in [UNPEER, WITHDRAW, FORGET] {
+    for story in [UNPEER, WITHDRAW, RETURN, FORGET] {
         let world = story.undisturbed();
         assert_eq!(cpu(&world.really_sold(NORTH)), 0);
         for side in &world.sides {

@@ -150,11 +150,13 @@ impl<'a> Borrowing<'a> {
 pub(super) fn out_of_reach(view: &View<'_>, peer: &Peer<'_>, planned: &mut Planned) -> Option<Told> {
     let told = status::current(peer.cluster, Part::OutgoingPeering)?;
     let untold = told.status != Status::None || told.reason == NOT_TOLD;
-    if !untold || (peer.access.is_none() && told.status == Status::Pending) {
-        return None;
-    }
     let (them, me) = (peer.id.as_str(), view.me.id().as_str());
     let copies: Vec<&Deal> = peer.copies.contracts(them, me).collect();
+    // Where we have no place, nothing lies; what was borrowed here is over already.
+    let strangers = peer.access.is_none() && copies.is_empty() && peer.copies.offer_of(&peer.id).is_none();
+    if !untold || strangers {
+        return None;
+    }
     for copy in &copies {
         crate::parting::forget(view, peer, Part::OutgoingPeering, copy, planned);
     }

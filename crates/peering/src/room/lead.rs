@@ -259,6 +259,10 @@ impl Room {
                 (Where::There, None) => continue,
             };
             tracing::debug!(object = %step.target, step = step.what, at = ?step.at, "missing");
+            if plural(&step.target) == EVENTS {
+                self.report(queue, &step);
+                continue;
+            }
             let status = step.is_status();
             let slot = Slot { subject: subject.clone(), at: step.at, target: step.target, status };
             let (room, written) = (self.clone(), queue.written().clone());
@@ -269,11 +273,22 @@ impl Room {
         }
     }
 
+    /// Tells something. What it tells of may be true before it is told, so that it is not planned again.
+    fn report(&self, queue: &Queue, step: &Step) {
+        if self.0.index.read().memory.reported.contains(&step.target) {
+            return;
+        }
+        match step.write() {
+            Ok(write) => match queue.write(&write) {
+                Enqueued::Full => tracing::warn!("too many writes wait; this event is lost"),
+                Enqueued::Queued | Enqueued::Coalesced | Enqueued::Equal => {}
+            },
+            Err(error) => tracing::error!(object = %step.target, %error, "this event cannot be made"),
+        }
+    }
+
     /// What is still missing of this object, once the watch has shown what we wrote to it last.
     fn missing(&self, slot: &Slot, written: &Written) -> Option<Write> {
-        if plural(&slot.target) == EVENTS && self.0.index.read().memory.reported.contains(&slot.target) {
-            return None;
-        }
         if !written.has_seen(&slot.target, self.position(slot)) {
             return None;
         }
