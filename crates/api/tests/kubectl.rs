@@ -113,7 +113,12 @@ const SHOWN: &[Shown] = &[
     Shown {
         plural: "sharingpolicies",
         short: "spol",
-        columns: &[("ACTION", "Allow"), ("PERCENTAGE", "50"), ("PEERS", r#"["silver","tin"]"#), ("VALID", "True")],
+        columns: &[
+            ("ACTION", "Allow"),
+            ("PERCENTAGE", "50"),
+            ("PEERS", r#"["silver","tin"]"#),
+            ("VALID", "True"),
+        ],
         wide: &[("APPROVAL", "Automatic"), ("CURRENCY", "EUR")],
         status: r#"{"peers": ["silver", "tin"], "conditions": [{"type": "Valid", "status": "True", "reason": "Valid",
             "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}]}"#,
