@@ -22,6 +22,9 @@ use crate::places::{Peer, Planned, View};
 use crate::standing::condition;
 use crate::steps::{Step, Where};
 
+#[cfg(test)]
+mod tests;
+
 /// Clusters that a policy's status names; the API takes no more.
 const MOST_PEERS: usize = 64;
 

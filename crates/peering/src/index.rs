@@ -18,6 +18,9 @@ mod papers;
 mod peers;
 mod upkeep;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use memory::{Doubt, Memory, Question};
 pub(crate) use papers::{Bid, Deal, Papers, created, is_copy};
 pub(crate) use peers::{Access, Held, Tenant, cluster_id};

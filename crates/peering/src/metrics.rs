@@ -24,6 +24,9 @@ use crate::places::Me;
 use crate::settings::Settings;
 use crate::status;
 
+#[cfg(test)]
+mod tests;
+
 /// How long amounts are shown at least before they are reckoned anew.
 const REST: Duration = Duration::from_secs(1);
 /// Billionths in one.
