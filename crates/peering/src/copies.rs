@@ -43,6 +43,11 @@ pub(crate) fn has_logged(view: &View<'_>, terms: &Terms) -> bool {
     view.index.log.has(&terms.digest())
 }
 
+/// Whether a contract is over for us, though whoever has it was not there to be told: what we noted stands.
+pub(crate) fn is_noted_over(view: &View<'_>, deal: &Deal) -> bool {
+    !deal.is_over() && deal.id().is_some_and(|id| view.index.log.is_over(&id))
+}
+
 /// Whether the log has all that is to be said of a contract.
 pub(crate) fn is_logged(view: &View<'_>, deal: &Deal) -> bool {
     account(view, deal).is_none_or(|account| view.index.log.missing_of(&account).is_empty())
@@ -99,6 +104,9 @@ pub(crate) fn mirror(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mu
     let Some(copy) = peer.copies.contract(&deal.name_any()) else {
         return adopt(view, peer, deal, planned);
     };
+    if is_noted_over(view, deal) {
+        return;
+    }
     let mut wanted = (**copy).clone();
     wanted.spec = deal.spec.clone();
     planned.step(Step::bring(Where::Here, &**copy, &wanted, "copy contract"));
@@ -116,6 +124,9 @@ pub(crate) fn mirror(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mu
 /// Keeps what both signed and we have no copy of.
 fn adopt(view: &View<'_>, peer: &Peer<'_>, deal: &Deal, planned: &mut Planned) {
     let Some(signed) = deal.signed().filter(|_| deal.is_live() && !is_past(deal, view.now)) else { return };
+    if is_noted_over(view, deal) {
+        return;
+    }
     if peer.copies.namespace.is_empty() {
         return;
     }

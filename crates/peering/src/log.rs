@@ -76,6 +76,11 @@ impl Log {
         self.read().any(|page| page.agreed.contains(digest))
     }
 
+    /// Whether it is noted that this contract is over.
+    pub fn is_over(&self, contract: &ContractId) -> bool {
+        self.read().any(|page| page.tails.get(contract).is_some_and(|tail| tail.over))
+    }
+
     /// Checks that all pages are there and tie in with each other, and gives the end.
     pub fn check(&self, cluster: &ClusterId) -> Result<Head, Trouble> {
         let mut head = Head::start(cluster);

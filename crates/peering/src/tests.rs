@@ -292,6 +292,38 @@ fn who_parts_leaves_nothing() {
 }
 
 #[test]
+fn what_was_over_when_nobody_could_be_told_is_not_taken_up_again() {
+    for (story, again) in [(PULL, Act::Borrow(SOUTH, NORTH, "3")), (PUSH, Act::Lend(NORTH, SOUTH))] {
+        let (stop, (caller, called)) = match again {
+            Act::Lend(..) => (Act::Refuse(NORTH, SOUTH), (NORTH, SOUTH)),
+            _ => (Act::Stop(SOUTH, NORTH), (SOUTH, NORTH)),
+        };
+        let mut world = story.undisturbed();
+        let before = names(&world);
+        world.cut(caller, called, true);
+        world.sides[caller].notice();
+        stop.perform(&mut world);
+        world.rest();
+        // For longer than anybody is waited for.
+        world.wait(SignedDuration::from_secs(90));
+        world.rest();
+        again.perform(&mut world);
+        world.cut(caller, called, false);
+        world.rest();
+        assert_eq!(cpu(&world.really_sold(NORTH)), 3000, "{:#}\n{}", world.state(), world.told());
+        let after = names(&world);
+        assert!(after.iter().all(|name| !before.contains(name)), "{before:?} {after:?}\n{}", world.told());
+    }
+}
+
+/// The contracts that are in force, wherever they lie.
+fn names(world: &World) -> Vec<String> {
+    let contracts = world.sides.iter().flat_map(|side| side.server.all("contracts"));
+    let active = contracts.filter(|(_, contract)| contract["status"]["phase"] == json!("Active"));
+    active.map(|(key, _)| key.name().to_owned()).collect()
+}
+
+#[test]
 fn killed_after_each_single_write_the_end_is_the_same() {
     for (story, expected) in &*STORIES {
         for fate in [Fate::Killed, Fate::Unheard] {

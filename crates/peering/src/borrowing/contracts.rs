@@ -42,6 +42,7 @@ impl<'a> Borrowing<'a> {
         if wish == Wish::Undecided {
             self.end_all(planned);
         }
+        self.end_noted(planned);
         let told = match (&choice, &bid.read) {
             (Choice::Take(taken), Ok(read)) => self.contract(read, taken, in_force, planned),
             (_, _) if in_force.is_some() => self.in_force_told(in_force),
@@ -58,7 +59,12 @@ impl<'a> Borrowing<'a> {
     /// The contract that both signed and that is in force now.
     fn in_force(&self) -> Option<&'a Deal> {
         let mut deals = self.deals().into_iter();
-        deals.find(|deal| deal.is_live() && self.is_agreed(deal) && !copies::is_past(deal, self.view.now))
+        deals.find(|deal| self.is_open(deal) && self.is_agreed(deal) && !copies::is_past(deal, self.view.now))
+    }
+
+    /// Whether it is, or may yet be, in force for us.
+    fn is_open(&self, deal: &Deal) -> bool {
+        deal.is_live() && !copies::is_noted_over(self.view, deal)
     }
 
     /// Whether the provider signed what it says was agreed on.
@@ -106,7 +112,7 @@ impl<'a> Borrowing<'a> {
             return self.in_force_told(in_force);
         }
         let deals = self.deals();
-        match deals.iter().rev().find(|deal| deal.is_live()) {
+        match deals.iter().rev().find(|deal| self.is_open(deal)) {
             Some(deal) => {
                 self.end_others(deal, planned);
                 self.pursue(&draft, deal, planned)
@@ -348,7 +354,7 @@ impl<'a> Borrowing<'a> {
         }
         let offer = self.offer().and_then(|bid| bid.read.as_ref().ok());
         // One is enough: what was drafted before another one was known is not needed.
-        let open = deals.iter().any(|deal| deal.is_live());
+        let open = deals.iter().any(|deal| self.is_open(deal));
         let unborn = offer.filter(|_| !open).and_then(|offer| self.unborn(offer)).map(|copy| copy.name_any());
         for copy in self.copies() {
             let orphan = self.table.contract(&copy.name_any()).is_none();

@@ -105,6 +105,13 @@ impl<'a> Borrowing<'a> {
         }
     }
 
+    /// Ends the contracts that were over for us when the provider could not be told.
+    pub(super) fn end_noted(&self, planned: &mut Planned) {
+        for deal in self.deals().into_iter().filter(|deal| copies::is_noted_over(self.view, deal)) {
+            self.end_because(deal, "Ended", "it was over when the provider could not be told", planned);
+        }
+    }
+
     fn end_because(&self, deal: &Deal, reason: &str, message: &str, planned: &mut Planned) {
         if deal.spec.ended.is_some() || deal.is_over() {
             return;

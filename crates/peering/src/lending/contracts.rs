@@ -30,7 +30,10 @@ impl<'a> Lending<'a> {
     /// The contract that both signed and that is not over.
     pub(super) fn in_force(&self) -> Option<&'a Deal> {
         let mut deals = self.deals().into_iter();
-        deals.find(|deal| !deal.is_over() && deal.agreed.is_some() && self.is_signed_by_us(deal))
+        deals.find(|deal| {
+            let open = !deal.is_over() && !copies::is_noted_over(self.view, deal);
+            open && deal.agreed.is_some() && self.is_signed_by_us(deal)
+        })
     }
 
     fn is_signed_by_us(&self, deal: &Deal) -> bool {
@@ -65,6 +68,10 @@ impl<'a> Lending<'a> {
     ) {
         if deal.spec.ended.is_some() {
             return self.end(deal, &Why::not_asked(), planned);
+        }
+        if copies::is_noted_over(self.view, deal) {
+            let message = "it was over before, and is not taken up again";
+            return self.finish(deal, ContractPhase::Ended, "OverAlready", message, planned);
         }
         if let Some(terms) = deal.agreed_terms().filter(|_| self.is_signed_by_us(deal)) {
             planned.wake_at(terms.not_after);
