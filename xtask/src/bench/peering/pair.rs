@@ -44,8 +44,9 @@ pub(super) async fn measure(programs: &Programs, rounds: usize) -> Result<Vec<Me
         parted.push(pair.part().await?);
         eprintln!(
             "  peering, {round} of {rounds}: in force on both sides after {both:.2} s, `liqoctl add` returned after \
-             {command:.2} s, gone {:.2} s after `liqoctl remove`",
-            parted[round - 1]
+             {command:.2} s, gone {:.2} s after `liqoctl remove`; Kubernetes signs a certificate in {:.2} s",
+            parted[round - 1],
+            signed[round - 1]
         );
     }
     let mut found = vec![];
@@ -148,7 +149,9 @@ impl Pair {
         })
         .await?;
         let found = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
-        let started = self.discovery_started()?;
+        // It is found before the kubelet has told that its pod runs.
+        let started =
+            until("the discovery does not tell when it began", async || self.discovery_started()).await?;
         self.scale_discovery(PROVIDER, 0)?;
         self.forget(CONSUMER, &self.consumer).await?;
         self.scale_discovery(CONSUMER, 0)?;
