@@ -228,7 +228,10 @@ fn decimal(ratio: Ratio) -> String {
 }
 
 fn nodes(count: NodeCount) -> String {
-    let mut text = format!("{} nodes count", count.counted);
+    let mut text = match count.counted {
+        1 => "1 node counts".to_owned(),
+        counted => format!("{counted} nodes count"),
+    };
     let others = [
         (count.not_selected, "not selected by the policy"),
         (count.not_ready, "not ready"),

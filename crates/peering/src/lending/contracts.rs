@@ -110,7 +110,7 @@ impl<'a> Lending<'a> {
         let signed = condition(SIGNED, true, reason, &message, deal.metadata.generation);
         conditions::set(&mut status.conditions, signed, now);
         for kind in [CAPACITY_BACKED, WITHIN_AGREED] {
-            let kept = condition(kind, true, "Kept", "", None);
+            let kept = condition(kind, true, "Kept", super::obligations::kept(kind), None);
             if !status.conditions.iter().any(|it| it.type_ == kind) {
                 conditions::set(&mut status.conditions, kept, now);
             }

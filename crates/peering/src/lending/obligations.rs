@@ -79,6 +79,15 @@ fn observe_one(
     Doubt { missing, overuse, backing, restraint }
 }
 
+/// What the condition says while all is well.
+pub(super) fn kept(kind: &str) -> &'static str {
+    if kind == CAPACITY_BACKED {
+        "the provider has what it promised"
+    } else {
+        "no more is used than was agreed on"
+    }
+}
+
 /// Puts into the contract's status what is known of its being kept.
 pub(super) fn tell(lending: &Lending<'_>, deal: &Deal, status: &mut ContractStatus, planned: &mut Planned) {
     let Some(id) = deal.id() else { return };
@@ -95,7 +104,7 @@ pub(super) fn tell(lending: &Lending<'_>, deal: &Deal, status: &mut ContractStat
             continue;
         }
         let (reason, message) =
-            if alarm.raised { (reason, format!("{what} {words}")) } else { ("Kept", String::new()) };
+            if alarm.raised { (reason, format!("{what} {words}")) } else { ("Kept", kept(kind).to_owned()) };
         let since = earlier.map_or(Timestamp::UNIX_EPOCH, |it| it.last_transition_time.0);
         conditions::set(
             &mut status.conditions,
