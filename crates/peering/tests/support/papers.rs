@@ -8,7 +8,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use liqo_api::contract::ContractPhase;
-use liqo_api::{Contract, ResourceOffer};
+use liqo_api::{Contract, ForeignCluster, ResourceOffer};
 use liqo_core::contract::PublicKey;
 use liqo_kit::{Index, Key};
 use liqo_peering::log::{Log, PAGE_PREFIX};
@@ -41,13 +41,16 @@ pub(crate) async fn in_force(
             };
             contracts.iter().find(active).cloned()
         };
+        let told: Vec<_> =
+            consumer.all::<ForeignCluster>().await.into_iter().map(|it| json!(it.status)).collect();
         let state = || {
             let brief = |contracts: &[Contract]| -> Vec<_> {
                 let brief =
                     |it: &Contract| json!({ "name": it.name_any(), "spec": it.spec, "status": it.status });
                 contracts.iter().map(brief).collect()
             };
-            json!({ "consumer": brief(&here), "provider": brief(&there), "offers": digests }).to_string()
+            json!({ "consumer": brief(&here), "provider": brief(&there), "offers": digests, "told": told })
+                .to_string()
         };
         let (Some(at_consumer), Some(at_provider)) = (of(&here), of(&there)) else { return Err(state()) };
         let same = at_consumer.spec == at_provider.spec && at_consumer.status == at_provider.status;
