@@ -34,7 +34,9 @@ use tokio::time::Instant;
 
 use crate::install::{NAMESPACE, ROOM, install};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+/// After a restart of the API server, Kubernetes' own controllers sign certificates again only once their watches are back,
+/// which they try up to a minute apart.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Waits until `check` returns something, and shows what it last said if it does not in time.
 pub(crate) async fn eventually<T, F, Fut>(what: &str, mut check: F) -> T
