@@ -55,13 +55,14 @@ fn prepare(cluster: TestCluster<'_>) {
     stdout(&cluster.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]));
     for namespace in ["liqo", "monitoring"] {
         stdout(&cluster.kubectl(["create", "namespace", namespace]));
-        stdout(&cluster.kubectl([
-            "label",
-            "namespace",
-            namespace,
-            "pod-security.kubernetes.io/enforce=restricted",
-        ]));
+        enforce(cluster, namespace, "restricted");
     }
+}
+
+/// Holds the pods of a namespace to a level.
+fn enforce(cluster: TestCluster<'_>, namespace: &str, level: &str) {
+    let label = format!("pod-security.kubernetes.io/enforce={level}");
+    stdout(&cluster.kubectl(["label", "--overwrite", "namespace", namespace, &label]));
 }
 
 fn dry_run(cluster: TestCluster<'_>, file: &Path, how: &[&str]) -> String {
@@ -79,11 +80,15 @@ fn every_value_set_is_accepted(cluster: TestCluster<'_>) {
         let mut objects =
             template(&release("liqo", "liqo"), ["-f".as_ref(), set.path.as_os_str()]).expect("it renders");
         objects.retain(|object| !FOREIGN.iter().any(|kind| object["kind"] == *kind));
+        // What the chart says of its namespace where it makes it.
+        let on_a_node = |object: &Value| object["spec"]["template"]["spec"]["hostNetwork"] == json!(true);
+        enforce(cluster, "liqo", if objects.iter().any(on_a_node) { "privileged" } else { "restricted" });
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         std::fs::write(&file, list.to_string()).expect("a file can be written");
         let accepted = dry_run(cluster, &file, &["--server-side", "--force-conflicts"]);
         assert_eq!(accepted.lines().count(), objects.len(), "{}: {accepted}", set.name);
     }
+    enforce(cluster, "liqo", "restricted");
     std::fs::remove_file(&file).expect("the file can be removed");
 }
 

@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::contract::{ContractPhase, SIGNED};
-use liqo_api::foreign_cluster::PeeringEnabled;
+use liqo_api::foreign_cluster::{PeeringConditionType, PeeringEnabled};
 use liqo_api::{Contract, ContractSpec, ResourceOffer, ResourceRequest};
 use liqo_core::canonical::Digest;
 use liqo_core::contract::{Clauses, Enforcement, Terms};
@@ -180,7 +180,14 @@ impl<'a> Liar<'a> {
             let clean = json!({ "spec": { "resources": null } });
             requests.patch(&name, &PatchParams::default(), &Patch::Merge(&clean)).await.unwrap();
         }
-        b.wait_incoming("a", "Pending ConsumerDecides").await;
+        // Nothing can be offered to who wants more than there is; the offer to who wants it no more may be another one.
+        eventually("b offers again", || async {
+            let told = b.condition("a", PeeringConditionType::IncomingPeering).await;
+            let told = told.map_or_else(String::new, |told| format!("{:?} {}", told.status, told.reason));
+            let offered = ["Pending ConsumerDecides", "Pending Offered"].contains(&told.as_str());
+            if offered { Ok(()) } else { Err(told) }
+        })
+        .await;
     }
 
     async fn proposes_what_was_not_offered(&self, b: &House<'_>, at_b: &Process) {
