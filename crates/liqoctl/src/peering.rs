@@ -3,7 +3,7 @@
 //! * [`own`]: what others must know to call this cluster
 //! * [`known`]: finding the ForeignCluster that a person means
 //! * [`declare`]: making another cluster known, without confusing it with one that is
-//! * [`write`]: small changes of what is known
+//! * [`write`](mod@write): small changes of what is known
 //! * [`phases`]: how far a peering is, from what the objects say; [`follow`] waits and tells
 //! * [`paper`]: offers and contracts as they are shown
 //! * [`view`]: all that is known of one peer, for `liqoctl status peer`
