@@ -11,7 +11,7 @@
 //! cluster on a virtual node, an image while no policy tells about images) leaves the [revision](Stock::revision) as it
 //! is.
 //!
-//! A watch reads the types whose names end in `OnWire` and keeps what `read` makes of them; [`gather`] fills a stock
+//! A watch reads the types whose names end in `OnWire` and keeps what `read` makes of them; [`gather`](mod@gather) fills a stock
 //! by plain lists, for programs that look once.
 
 use std::collections::{BTreeMap, BTreeSet};
