@@ -18,7 +18,9 @@ pub(super) const LABEL_VALUE: &str = "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)
 
 /// How amounts are written. The API server's own reading of a quantity calculates powers of ten of any size, so that
 /// `1e-999999999` would keep it busy for minutes; nobody needs an exponent beyond 19.
-const QUANTITY: &str = "[+-]?[0-9]{0,19}[.]?[0-9]{0,18}([numkMGTPE]|[KMGTPE]i|[eE][+-]?1?[0-9])?";
+/// It would also read a sign or a point alone as nothing, which nobody means.
+const QUANTITY: &str =
+    "[+-]?([0-9]{1,19}[.]?[0-9]{0,18}|[.][0-9]{1,18})([numkMGTPE]|[KMGTPE]i|[eE][+-]?1?[0-9])?";
 
 /// Whether a text is an amount.
 pub(super) fn is_quantity(text: &str) -> String {
