@@ -224,11 +224,15 @@ fn every_right_is_used_and_none_is_missing(world: &World<'_>) {
     assert!(refused.is_empty(), "{refused:?}");
     let agent = format!("liqo-manager/{}", liqo::VERSION);
     assert!(requests.iter().all(|request| request.agent == agent), "{:?}", requests.first());
-    // A cluster without peers does not use the rights that the other rooms need for them.
-    for rule in liqo_identity::RULES {
+    let of_peers =
+        [liqo_authentication::RULES, liqo_discovery::RULES, liqo_discovery::WAN_RULES, liqo_peering::RULES]
+            .concat();
+    for rule in liqo::manager::rules() {
         for verb in rule.verbs {
+            // A cluster without peers looks for them, and has nothing to write about them.
+            let for_peers = *verb != "watch" && of_peers.contains(&rule);
             // Lists are streamed where the server can do that; events are for refusals.
-            let elsewhere = *verb == "list" || rule.resources == ["events"];
+            let elsewhere = *verb == "list" || rule.resources == ["events"] || for_peers;
             let used = requests
                 .iter()
                 .any(|request| request.verb == *verb && rule.resources.contains(&request.resource.as_str()));

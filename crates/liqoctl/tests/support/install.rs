@@ -23,6 +23,11 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+#[path = "said.rs"]
+mod said;
+
+pub use said::Said;
+
 pub const CLUSTER: &str = "alpha";
 /// Where test sandboxes live.
 const BASE: &str = "/var/lib/liqo-sandbox-tests";
@@ -130,37 +135,6 @@ impl World {
         let path = self.sandbox.sandbox().place().root().join(format!("{name}.kubeconfig"));
         std::fs::write(&path, config.to_string()).unwrap();
         path
-    }
-}
-
-/// What a command said.
-#[derive(Debug, Clone)]
-pub struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
-impl Said {
-    pub fn of(output: &Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    /// All these words are on standard error.
-    pub fn tells(&self, words: &[&str]) {
-        for word in words {
-            assert!(self.err.contains(word), "{word:?} is missing in: {self}");
-        }
-    }
-}
-
-impl std::fmt::Display for Said {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "code {:?}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.out, self.err)
     }
 }
 
