@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use parking_lot::Mutex;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,29 @@ pub enum SupervisorError {
     /// Signals cannot be received.
     #[error("cannot listen for signals: {0}")]
     Signals(String),
+}
+
+/// The signals that end a process. Listen before anything else is started: one that comes earlier kills the process
+/// where it stands, or, for the first process of a container, is lost.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Hears SIGTERM and SIGINT from now on.
+    pub fn listen() -> Result<Self, SupervisorError> {
+        let listen = |kind| signal(kind).map_err(|error| SupervisorError::Signals(error.to_string()));
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    /// The next one, also if it came before this was called.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
 }
 
 /// Starts and watches tasks. Clones share them.
@@ -134,24 +157,15 @@ impl Supervisor {
     }
 
     /// Runs until a signal, a failed task or [`Supervisor::stop`], then ends all tasks within `deadline`.
-    pub async fn run(self, deadline: Duration) -> Result<(), SupervisorError> {
-        let listen = |kind| signal(kind).map_err(|error| SupervisorError::Signals(error.to_string()));
-        let mut terminate = listen(SignalKind::terminate())?;
-        let mut interrupt = listen(SignalKind::interrupt())?;
-        let mut signalled = async || {
-            tokio::select! {
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-            }
-        };
+    pub async fn run(self, mut signals: Signals, deadline: Duration) -> Result<(), SupervisorError> {
         tokio::select! {
-            signal = signalled() => tracing::info!(signal, "stopping"),
+            signal = signals.next() => tracing::info!(signal, "stopping"),
             () = self.0.stop.cancelled() => {}
         }
         self.0.stop.cancel();
         tokio::select! {
             () = self.wind_down(Instant::now() + deadline) => {}
-            signal = signalled() => {
+            signal = signals.next() => {
                 tracing::warn!(signal, "stopping at once");
                 self.drop_rest();
             }

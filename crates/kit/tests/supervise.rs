@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use liqo_kit::Supervisor;
-use liqo_kit::supervise::SupervisorError;
+use liqo_kit::supervise::{Signals, SupervisorError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -25,19 +25,18 @@ async fn a_signal_ends_the_tasks_in_order_and_a_second_one_ends_the_wait() {
         Ok::<_, Never>(())
     });
     let mut running = JoinSet::new();
-    running.spawn(supervisor.clone().run(Duration::from_secs(30)));
     let started = Instant::now();
-    // The supervisor must listen before the signal comes, or the signal ends this test.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!supervisor.stop().is_cancelled());
+    // One that comes before the supervisor runs is not lost, and does not end the process where it stands.
+    let signals = Signals::listen().unwrap();
     signal("TERM");
+    assert!(!supervisor.stop().is_cancelled());
+    running.spawn(supervisor.clone().run(signals, Duration::from_secs(30)));
     assert_eq!(running.join_next().await.unwrap().unwrap(), Ok(()));
     assert!(started.elapsed() < Duration::from_secs(5));
 
     let supervisor = Supervisor::new();
     supervisor.critical("stubborn", |_| std::future::pending::<Result<(), Never>>());
-    running.spawn(supervisor.clone().run(Duration::from_secs(30)));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    running.spawn(supervisor.clone().run(Signals::listen().unwrap(), Duration::from_secs(30)));
     signal("INT");
     supervisor.stop().cancelled().await;
     signal("TERM");

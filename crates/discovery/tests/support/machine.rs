@@ -10,7 +10,7 @@ use liqo_api::names::Identity;
 use liqo_discovery::{DiscoveryMetrics, Identify, Lan, Room, Settings, Wan};
 use liqo_kit::Supervisor;
 use liqo_kit::clusters::{ClientConfig, client};
-use liqo_kit::supervise::SupervisorError;
+use liqo_kit::supervise::{Signals, SupervisorError};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 use liqo_sandbox::TestCluster;
@@ -100,7 +100,7 @@ impl Running {
                 room.run(&queue, Arc::new(|| true), stop).await;
                 Ok::<_, String>(())
             });
-            supervisor.run(END).await
+            supervisor.run(Signals::listen().unwrap(), END).await
         });
         let (metrics, stop) = started.recv().unwrap();
         Self { metrics, stop, thread: Some(thread) }

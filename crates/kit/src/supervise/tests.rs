@@ -12,7 +12,7 @@ async fn a_panicking_task_stops_all_the_others_and_is_named() {
     let supervisor = Supervisor::new();
     supervisor.critical("steady", until);
     supervisor.spawn("broken", async { panic!("no more") });
-    let error = supervisor.run(Duration::from_secs(5)).await.unwrap_err();
+    let error = supervisor.run(Signals::listen().unwrap(), Duration::from_secs(5)).await.unwrap_err();
     let reason = "it panicked: no more".to_owned();
     assert_eq!(error, SupervisorError::Ended { task: "broken".into(), reason });
 }
@@ -25,7 +25,7 @@ async fn a_critical_task_that_ends_stops_the_process_and_one_that_may_end_does_n
         tokio::time::sleep(Duration::from_secs(60)).await;
         Err("the disk is full")
     });
-    let error = supervisor.run(Duration::from_secs(5)).await.unwrap_err();
+    let error = supervisor.run(Signals::listen().unwrap(), Duration::from_secs(5)).await.unwrap_err();
     assert_eq!(error.to_string(), "task watch has ended although nobody asked it to: the disk is full");
 }
 
@@ -46,7 +46,7 @@ async fn late_tasks_outlive_the_others() {
         Ok::<_, Never>(())
     });
     supervisor.stop().cancel();
-    assert_eq!(supervisor.run(Duration::from_secs(5)).await, Ok(()));
+    assert_eq!(supervisor.run(Signals::listen().unwrap(), Duration::from_secs(5)).await, Ok(()));
     assert_eq!(*order.lock(), ["worker", "probes"]);
 }
 
@@ -57,7 +57,7 @@ async fn a_task_that_does_not_stop_is_dropped_at_the_deadline_and_named() {
     supervisor.critical("stubborn", |_| std::future::pending::<Result<(), Never>>());
     supervisor.stop().cancel();
     let started = Instant::now();
-    let error = supervisor.run(Duration::from_secs(5)).await.unwrap_err();
+    let error = supervisor.run(Signals::listen().unwrap(), Duration::from_secs(5)).await.unwrap_err();
     assert_eq!(error, SupervisorError::Deadline { tasks: vec!["stubborn".into()] });
     assert!(started.elapsed() < Duration::from_secs(7));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use liqo_discovery::{Room, Settings};
 use liqo_kit::admin::Admin;
+use liqo_kit::supervise::Signals;
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 use liqo_kit::{Shared, Supervisor};
@@ -23,6 +24,7 @@ const STALE_AFTER: Duration = Duration::from_secs(90);
 
 /// Runs until a signal or a failure.
 pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let signals = Signals::listen()?;
     let pod = arguments.process.pod_name()?;
     let client = connect(DISCOVERY, arguments.process.kubeconfig.0.as_deref()).await?;
     let own = Shared::<Own>::default();
@@ -62,7 +64,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         room.run(&queue, Arc::new(|| true), stop).await;
         Ok::<_, Infallible>(())
     });
-    supervisor.run(SHUTDOWN).await?;
+    supervisor.run(signals, SHUTDOWN).await?;
     tracing::info!("discovery has ended");
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use liqo_kit::Supervisor;
 use liqo_kit::admin::Admin;
+use liqo_kit::supervise::Signals;
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 
@@ -17,6 +18,7 @@ const AGENT: &str = "liqo-manager";
 
 /// Runs until a signal or a failure.
 pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let signals = Signals::listen()?;
     let pod = arguments.process.pod_name()?;
     let client = connect(AGENT, arguments.process.kubeconfig.0.as_deref()).await?;
     let rooms = Rooms::new(&client, arguments, &pod);
@@ -42,7 +44,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         election.run(leaders, stop).await;
         Ok::<_, Infallible>(())
     });
-    supervisor.run(SHUTDOWN).await?;
+    supervisor.run(signals, SHUTDOWN).await?;
     tracing::info!("the manager has ended");
     Ok(())
 }
