@@ -96,16 +96,26 @@ impl ClientSource for Cluster {
     }
 }
 
+/// Makes a client from a configuration.
+type Connect = Box<dyn Fn(&kube::Config) -> Result<kube::Client, kube::Error> + Send + Sync>;
+
 /// The remote clusters, by id.
 pub struct Clusters {
-    config: ClientConfig,
+    connect: Connect,
     clusters: RwLock<BTreeMap<String, Cluster>>,
 }
 
 impl Clusters {
     /// No cluster yet; each will get a client with these limits.
     pub fn new(config: ClientConfig) -> Self {
-        Self { config, clusters: RwLock::default() }
+        Self::connecting(move |credentials| client(credentials, &config))
+    }
+
+    /// No cluster yet; each will get a client made like this, for whoever wants to see or stop its requests.
+    pub fn connecting(
+        connect: impl Fn(&kube::Config) -> Result<kube::Client, kube::Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self { connect: Box::new(connect), clusters: RwLock::default() }
     }
 
     /// Registers a cluster, or gives a registered one new credentials.
@@ -154,7 +164,7 @@ impl Clusters {
         let config = credentials
             .config()
             .map_err(|reason| ClusterError::Credentials { cluster: id.to_owned(), reason })?;
-        client(&config, &self.config)
+        (self.connect)(&config)
             .map_err(|source| ClusterError::Client { cluster: id.to_owned(), source: Box::new(source) })
     }
 }

@@ -67,12 +67,22 @@ impl Room {
             max_requests: REQUESTS_AT_PEER,
             ..ClientConfig::default()
         };
+        Self::with_clusters(client, settings, identity, Clusters::new(at_peers))
+    }
+
+    /// The same, with these clients at peers.
+    pub fn with_clusters(
+        client: kube::Client,
+        settings: Settings,
+        identity: watch::Receiver<Option<Arc<Identity>>>,
+        clusters: Clusters,
+    ) -> Self {
         Self(Arc::new(Inner {
             client,
             settings,
             identity,
             index: Shared::default(),
-            clusters: Clusters::new(at_peers),
+            clusters,
             metrics: PeeringMetrics::default(),
             watches: Mutex::default(),
             leading: Mutex::new(None),
