@@ -8,7 +8,7 @@
 //! The first list is a stream where the server can do that (the objects arrive one by one), else pages.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::core::{ApiResource, Resource};
@@ -31,7 +31,7 @@ mod tests;
 mod tracker;
 mod wire;
 
-pub(crate) use fetch::Chain;
+pub use fetch::Chain;
 pub use metrics::WatchMetrics;
 pub use pairs::Pairs;
 pub use wire::{Identity, Meta, MetaOnly, Wire};
@@ -212,6 +212,7 @@ struct StatusInner {
     position: AtomicU64,
     heard: Mutex<Instant>,
     failure: Mutex<Option<String>>,
+    forbidden: AtomicBool,
 }
 
 impl WatchStatus {
@@ -222,6 +223,7 @@ impl WatchStatus {
             position: AtomicU64::new(0),
             heard: Mutex::new(Instant::now()),
             failure: Mutex::new(None),
+            forbidden: AtomicBool::new(false),
         }))
     }
 
@@ -257,6 +259,11 @@ impl WatchStatus {
         self.0.failure.lock().clone()
     }
 
+    /// Whether the watch is not connected because the server answers that we may not, as it last did.
+    pub fn is_forbidden(&self) -> bool {
+        self.0.forbidden.load(Ordering::Acquire)
+    }
+
     fn heard(&self) {
         *self.0.heard.lock() = Instant::now();
     }
@@ -273,7 +280,8 @@ impl WatchStatus {
         self.0.ready.send_replace(true);
     }
 
-    fn failed(&self, failure: Option<String>) {
+    fn failed(&self, failure: Option<String>, forbidden: bool) {
         *self.0.failure.lock() = failure;
+        self.0.forbidden.store(forbidden, Ordering::Release);
     }
 }

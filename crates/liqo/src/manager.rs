@@ -50,6 +50,7 @@ pub fn rules() -> Vec<Rule> {
         liqo_discovery::RULES,
         liqo_discovery::WAN_RULES,
         liqo_peering::RULES,
+        liqo_providers::RULES,
     ]
     .concat()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use liqo_api::{Borrowing, ClusterConfig, ForeignCluster, ResourceRequest, SearchDomain, SharingPolicy};
@@ -21,9 +22,10 @@ mod upkeep;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use liqo_providers::{Access, Held};
 pub(crate) use memory::{Doubt, Memory, Question};
 pub(crate) use papers::{Bid, Deal, Papers, created, is_copy};
-pub(crate) use peers::{Access, Held, Tenant, cluster_id};
+pub(crate) use peers::{Tenant, cluster_id};
 pub(crate) use upkeep::Reserved;
 
 /// All that is known.
@@ -59,6 +61,8 @@ pub(crate) struct Link {
     pub(crate) synced: u8,
     /// Why the peer does not answer, while it does not.
     pub(crate) trouble: Option<String>,
+    /// Since when the peer answers that we may not look there, while it does.
+    pub(crate) forbidden: Option<Timestamp>,
 }
 
 impl Link {

@@ -19,6 +19,10 @@ use crate::steps::{Step, Where};
 /// How long putting in order what we keep ourselves may take, once nobody is waited for.
 const TIDYING: SignedDuration = SignedDuration::from_secs(4);
 
+/// For so long a peer must answer that we may not look at our place before that is believed: an API server that starts
+/// says so too, until it has read who may what.
+const FORBIDDEN: SignedDuration = SignedDuration::from_secs(5);
+
 /// Until when the other side is waited for, when parting began then.
 pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Timestamp {
     // Nobody waits longer for one part of it than for the whole.
@@ -26,7 +30,13 @@ pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Ti
         Some(deleted) => since.min(deleted.0),
         None => since,
     };
-    if peer.is_forced() { since } else { since.saturating_add(view.settings.parting).unwrap_or(since) }
+    if peer.is_forced() {
+        return since;
+    }
+    let usual = since.saturating_add(view.settings.parting).unwrap_or(since);
+    // Who may not look at its place any more has none: the peer has parted already, and there is nobody to tell.
+    let forbidden = peer.forbidden.filter(|_| peer.is_going());
+    forbidden.and_then(|forbidden| forbidden.checked_add(FORBIDDEN).ok()).map_or(usual, |at| usual.min(at))
 }
 
 /// Removes what we keep of a contract at a peer that cannot be reached, once the time for that is over.

@@ -94,6 +94,8 @@ pub(crate) struct Peer<'a> {
     /// Our copies of what lies there.
     pub(crate) copies: Table<'a>,
     pub(crate) access: Option<&'a Access>,
+    /// Since when it answers that we may not look at our place there, while it does.
+    pub(crate) forbidden: Option<Timestamp>,
 }
 
 /// What lies at a place.
@@ -183,6 +185,7 @@ impl<'a> Peer<'a> {
             there: link.map(|link| Table::read(Where::There, &link.namespace, &link.papers, false)),
             copies: Table::read(Where::Here, namespace, &index.here, true),
             access: held.and_then(|held| held.access.as_ref().ok()),
+            forbidden: index.links.get(id).and_then(|link| link.forbidden),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -36,6 +37,10 @@ mod links;
 const WATCHES_AT_PEER: usize = 8;
 /// Requests to one peer at once.
 const REQUESTS_AT_PEER: usize = 8;
+/// After so much silence a peer is asked whether it is still there, and must answer within that: what is agreed on waits for
+/// a link that was cut and is whole again until the old connections are known to be dead.
+const ASK_AFTER: Duration = Duration::from_secs(5);
+const ANSWER_WITHIN: Duration = Duration::from_secs(4);
 
 /// The room. Clones share it.
 #[derive(Clone)]
@@ -46,7 +51,7 @@ struct Inner {
     settings: Settings,
     identity: watch::Receiver<Option<Arc<Identity>>>,
     index: Shared<Index>,
-    clusters: Clusters,
+    clusters: Arc<Clusters>,
     metrics: PeeringMetrics,
     watches: Mutex<Vec<WatchStatus>>,
     leading: Mutex<Option<Leadership>>,
@@ -62,27 +67,33 @@ impl Room {
         settings: Settings,
         identity: watch::Receiver<Option<Arc<Identity>>>,
     ) -> Self {
-        let at_peers = ClientConfig {
-            max_watches: WATCHES_AT_PEER,
-            max_requests: REQUESTS_AT_PEER,
-            ..ClientConfig::default()
-        };
-        Self::with_clusters(client, settings, identity, Clusters::new(at_peers))
+        Self::with_clusters(client, settings, identity, Clusters::new(Self::clients_at_peers()))
     }
 
-    /// The same, with these clients at peers.
+    /// The limits of the clients at peers.
+    pub fn clients_at_peers() -> ClientConfig {
+        ClientConfig {
+            max_watches: WATCHES_AT_PEER,
+            max_requests: REQUESTS_AT_PEER,
+            keep_alive: (ASK_AFTER, ANSWER_WITHIN),
+            ..ClientConfig::default()
+        }
+    }
+
+    /// The same, with these clients at peers, which whoever keeps our identities there may share; nothing is removed from
+    /// them here.
     pub fn with_clusters(
         client: kube::Client,
         settings: Settings,
         identity: watch::Receiver<Option<Arc<Identity>>>,
-        clusters: Clusters,
+        clusters: impl Into<Arc<Clusters>>,
     ) -> Self {
         Self(Arc::new(Inner {
             client,
             settings,
             identity,
             index: Shared::default(),
-            clusters,
+            clusters: clusters.into(),
             metrics: PeeringMetrics::default(),
             watches: Mutex::default(),
             leading: Mutex::new(None),

@@ -121,12 +121,16 @@ impl<W: Wire, T> Driver<W, T> {
         }
         let mut lines = Lines::new(reader);
         let end = loop {
+            // Nothing need happen for as long as a watch lives: one that was resumed, and is not ended at once, is back.
+            let proving = self.backoff.attempts() > 0 && !position.listing;
+            let idle = if proving { SHORTEST_WATCH } else { lifetime + IDLE_MARGIN };
             let tracker = &mut self.tracker;
-            let read = lines.read(lifetime + IDLE_MARGIN, |line| position.take(tracker, line)).await;
+            let read = lines.read(idle, |line| position.take(tracker, line)).await;
             self.tracker.flush();
             match read {
                 Ok(true) => self.healthy(),
                 Ok(false) => break None,
+                Err(Failure::Silent(_)) if proving => self.healthy(),
                 Err(failure) => break Some(failure),
             }
         };
@@ -178,7 +182,7 @@ impl<W: Wire, T> Driver<W, T> {
         if self.backoff.attempts() > 0 {
             self.backoff.reset();
             tracing::info!(watch = self.scope.name, "watching again");
-            self.tracker.status.failed(None);
+            self.tracker.status.failed(None, false);
         }
         self.refusals = 0;
     }
@@ -194,7 +198,7 @@ impl<W: Wire, T> Driver<W, T> {
         } else {
             tracing::debug!(watch = self.scope.name, failure = text, retry_in = ?delay, "watch still interrupted");
         }
-        self.tracker.status.failed(Some(text));
+        self.tracker.status.failed(Some(text), failure.is_forbidden());
         tokio::time::sleep(delay).await;
         if self.refusals >= REFUSALS_BEFORE_LIST { Phase::List } else { next }
     }

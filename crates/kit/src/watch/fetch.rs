@@ -34,7 +34,7 @@ pub(super) enum Failure {
 }
 
 /// Prints an error with its causes, because hyper and kube name the cause only in the source.
-pub(crate) struct Chain<'a>(pub(crate) &'a (dyn std::error::Error + 'static));
+pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
 
 impl std::fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -61,6 +61,11 @@ impl Failure {
     /// The server does not know the question (as opposed to not being able to answer now).
     pub(super) fn is_unsupported(&self) -> bool {
         matches!(self, Self::Refused(status) if matches!(status.code, 400 | 405 | 415 | 422))
+    }
+
+    /// The server knows who asks, or does not want to, and says that they may not.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(status) if matches!(status.code, 401 | 403))
     }
 
     /// The server was there and said no.

@@ -7,6 +7,7 @@ use liqo_api::names;
 use liqo_core::policy::Percent;
 use liqo_discovery::Wan;
 use liqo_identity::Wanted;
+use liqo_kit::clusters::{ClientConfig, Clusters};
 use liqo_kit::health::Checks;
 use liqo_kit::lease::Leadership;
 use liqo_kit::watch::WatchMetrics;
@@ -22,6 +23,11 @@ use crate::{DISCOVERY, VERSION, process};
 /// What this version can do, as other clusters are told.
 const CAPABILITIES: [&str; 4] = ["identity", "authentication", "discovery", "peering"];
 
+/// Watches on one peer at once: a few, and a few more for each namespace that is offloaded there.
+const WATCHES_AT_PEER: usize = 2048;
+/// Requests to one peer at once.
+const REQUESTS_AT_PEER: usize = 64;
+
 /// The rooms. Clones share them.
 #[derive(Clone)]
 pub(super) struct Rooms {
@@ -29,6 +35,7 @@ pub(super) struct Rooms {
     pub(super) authentication: liqo_authentication::Room,
     discovery: liqo_discovery::Room,
     peering: liqo_peering::Room,
+    providers: liqo_providers::Providers,
     /// Who we are, for those who need no key.
     own: watch::Sender<Option<names::Identity>>,
 }
@@ -46,8 +53,22 @@ impl Rooms {
         let discovery =
             liqo_discovery::Room::new(client.clone(), settings, own.subscribe(), Arc::new(Asking));
         let settings = peering_settings(arguments, pod);
-        let peering = liqo_peering::Room::new(client.clone(), settings, identity.identity());
-        Self { identity, authentication, discovery, peering, own }
+        // One client for each peer, whichever room talks to it.
+        let clusters = Arc::new(Clusters::new(ClientConfig {
+            max_watches: WATCHES_AT_PEER,
+            max_requests: REQUESTS_AT_PEER,
+            ..liqo_peering::Room::clients_at_peers()
+        }));
+        let shared = Arc::clone(&clusters);
+        let peering =
+            liqo_peering::Room::with_clusters(client.clone(), settings, identity.identity(), shared);
+        let providers = liqo_providers::Providers::new(
+            client.clone(),
+            clusters,
+            liqo_providers::Settings::default(),
+            own.subscribe(),
+        );
+        Self { identity, authentication, discovery, peering, providers, own }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
@@ -63,6 +84,7 @@ impl Rooms {
         self.authentication.start(supervisor, watches);
         self.discovery.start(supervisor, watches);
         self.peering.start(supervisor, watches);
+        self.providers.start(supervisor, watches);
         let (mut identity, own) = (self.identity.identity(), self.own.clone());
         supervisor.critical("own identity", |stop| async move {
             loop {
@@ -86,6 +108,7 @@ impl Rooms {
         self.authentication.add_checks(checks);
         self.discovery.add_checks(checks);
         self.peering.add_checks(checks);
+        self.providers.add_checks(checks);
     }
 
     /// Whether the rooms lead.
@@ -135,6 +158,7 @@ impl Leaders {
                 rooms.identity.lead(&queues.identity, leadership.clone()),
                 rooms.authentication.lead(&queues.authentication, leadership.clone()),
                 rooms.peering.lead(&queues.peering, leadership.clone()),
+                rooms.providers.measure(leadership.ended()),
             );
         };
         let finding = rooms.discovery.run(&queues.discovery, gate, leadership.ended().clone());
@@ -163,6 +187,7 @@ fn identity_settings(arguments: &Arguments, pod: &str) -> liqo_identity::Setting
 fn authentication_settings(arguments: &Arguments, pod: &str) -> liqo_authentication::Settings {
     liqo_authentication::Settings {
         public_api_server: arguments.peering.api_server_trusted_ca,
+        autojoin: arguments.peering.auto_join_discovered_clusters,
         ..liqo_authentication::Settings::new(arguments.identity.liqo_namespace.clone(), pod)
     }
 }

@@ -179,11 +179,12 @@ impl Room {
     fn prepare(&self, me: &Me, round: &mut Round, now: Timestamp) -> (BTreeSet<ClusterId>, Duration) {
         let troubles = self.0.links.lock().troubles();
         let mut index = self.0.index.write();
-        for (peer, trouble) in troubles {
+        for (peer, trouble, forbidden) in troubles {
             if let Some(link) = index.links.get_mut(&peer)
-                && link.trouble != trouble
+                && (link.trouble != trouble || link.forbidden.is_some() != forbidden)
             {
                 link.trouble = trouble;
+                link.forbidden = forbidden.then(|| link.forbidden.unwrap_or(now));
                 index.touch(&peer);
             }
         }

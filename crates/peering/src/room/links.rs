@@ -8,7 +8,7 @@ use liqo_api::names::NamespaceName;
 use liqo_api::{Contract, ResourceOffer, ResourceRequest};
 use liqo_core::names::ClusterId;
 use liqo_kit::clusters::Cluster;
-use liqo_kit::watch::{Scope, WatchStatus, Wire};
+use liqo_kit::watch::{Scope, WatchConfig, WatchStatus, Wire};
 use liqo_kit::write::{Outcome, QueueConfig, Target};
 use liqo_kit::{BackoffPolicy, Key, Queue, Shared, Sink, Watch};
 use tokio::task::JoinSet;
@@ -21,6 +21,10 @@ use crate::parting::Purpose;
 
 /// Writes that may wait for one peer: a handful each of requests, offers and contracts.
 const WAITING_WRITES: usize = 64;
+
+/// How long a peer that did not answer is left alone at most. Together with the time that a connection may take to come
+/// about (5 s), it is within ten seconds that a peer is found again.
+const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The places that we look at.
 #[derive(Default)]
@@ -55,10 +59,11 @@ impl Links {
         self.0.keys().cloned().collect()
     }
 
-    /// Why each peer does not answer, while it does not.
-    pub(super) fn troubles(&self) -> Vec<(ClusterId, Option<String>)> {
+    /// Why each peer does not answer, while it does not, and whether that is because we may not look there.
+    pub(super) fn troubles(&self) -> Vec<(ClusterId, Option<String>, bool)> {
         let trouble = |live: &Live| live.watches.iter().find_map(WatchStatus::failure);
-        self.0.iter().map(|(peer, live)| (peer.clone(), trouble(live))).collect()
+        let forbidden = |live: &Live| live.watches.iter().all(WatchStatus::is_forbidden);
+        self.0.iter().map(|(peer, live)| (peer.clone(), trouble(live), forbidden(live))).collect()
     }
 }
 
@@ -105,7 +110,6 @@ impl Room {
         let former = self.0.links.lock().0.remove(peer);
         if let Some(former) = former {
             former.stop.cancel();
-            self.0.clusters.remove(peer.as_str());
             let mut index = self.0.index.write();
             index.links.remove(peer);
             index.memory.booked();
@@ -169,9 +173,14 @@ impl Room {
         AtPeer: Sink<T>,
     {
         let stop = sink.stop.clone();
+        let config = WatchConfig {
+            backoff: BackoffPolicy { max: LOOK_AGAIN_WITHIN, ..BackoffPolicy::default() },
+            ..WatchConfig::default()
+        };
         // One name for all peers: what they say is told by other numbers.
         let watch = watch
             .named(format!("peering-at-peers-{plural}"))
+            .config(config)
             .metrics(&self.0.watch_metrics.lock())
             .feed(sink);
         let status = watch.status();

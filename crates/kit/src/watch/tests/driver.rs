@@ -220,6 +220,32 @@ async fn a_silent_connection_is_given_up_and_its_watch_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_that_was_resumed_is_back_though_nothing_happens() {
+    let running = start([
+        Answer::Break(streamed(&[thing("a", "u1", 3, 1)], 5)),
+        failure(503),
+        failure(503),
+        Answer::Stay(String::new()),
+    ]);
+    running.asked(4).await;
+    assert!(running.status.failure().is_some(), "it may still be ended at once");
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(running.status.failure(), None);
+    assert_eq!(running.server.asked().len(), 4, "it goes on with the same connection");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_watch_is_told_from_who_cannot() {
+    let running = start([failure(403), failure(503), Answer::Stay(streamed(&[], 5))]);
+    running.asked(1).await;
+    assert!(running.status.is_forbidden());
+    running.asked(2).await;
+    assert!(!running.status.is_forbidden() && running.status.failure().is_some());
+    running.asked(3).await;
+    assert!(!running.status.is_forbidden() && running.status.failure().is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn failures_wait_longer_and_longer_until_something_works() {
     let mut answers = vec![Answer::Stay(streamed(&[], 5))];
     answers.extend((0..12).map(|_| Answer::Break(String::new())));

@@ -24,6 +24,12 @@
 - apiGroups: ["discovery.liqo.io"]
   resources: ["foreignclusters/status"]
   verbs: ["patch"]
+# know whose clusters are joined
+# know which domains to search
+# know whose clusters are joined
+- apiGroups: ["discovery.liqo.io"]
+  resources: ["searchdomains"]
+  verbs: ["list", "watch"]
 # the tenant namespaces of peers
 # know the namespaces of peers
 - apiGroups: [""]
@@ -34,6 +40,7 @@
 # tokens, and the certificate of the authentication service
 # our identities at peers, in the tenant namespaces
 # our identities at peers, in the tenant namespaces
+# our identities at providers, in the tenant namespaces
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
@@ -75,6 +82,7 @@
   resources: ["resourcerequests"]
   verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
 # give peers the right to see and make offers and contracts
+# know who lends to this cluster
 - apiGroups: ["sharing.liqo.io"]
   resources: ["resourceoffers", "contracts"]
   verbs: ["get", "list", "watch", "create", "patch"]
@@ -88,11 +96,6 @@
 - apiGroups: ["discovery.liqo.io"]
   resources: ["foreignclusters"]
   verbs: ["list", "watch", "create", "patch", "delete"]
-# know which domains to search
-# know whose clusters are joined
-- apiGroups: ["discovery.liqo.io"]
-  resources: ["searchdomains"]
-  verbs: ["list", "watch"]
 # tell what was found there
 - apiGroups: ["discovery.liqo.io"]
   resources: ["searchdomains/status"]

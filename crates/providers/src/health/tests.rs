@@ -1,0 +1,65 @@
+use super::*;
+
+const PATIENCE: Patience = Patience { down_after: Duration::from_secs(8), up_after: Duration::from_secs(4) };
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000 + seconds).unwrap()
+}
+
+/// What is thought after each of these answers, given with the second that they came in.
+fn story(answers: &[(i64, bool)]) -> Vec<Health> {
+    let mut record = Record::new(at(0));
+    let answer = |good: bool| if good { Ok(()) } else { Err("refused".to_owned()) };
+    let told = answers.iter().map(|(second, good)| {
+        record.observe(answer(*good), at(*second), PATIENCE);
+        record.health().clone()
+    });
+    told.collect()
+}
+
+fn gone(since: i64) -> Health {
+    Health::Unreachable { since: at(since), why: "refused".into() }
+}
+
+#[test]
+fn a_short_silence_changes_nothing() {
+    let told = story(&[(0, true), (2, false), (4, false), (6, false), (8, true), (10, false), (15, false)]);
+    assert_eq!(told, vec![Health::Reachable; 7]);
+}
+
+#[test]
+fn a_long_silence_means_gone_since_it_last_answered() {
+    let told = story(&[(0, true), (2, true), (4, false), (8, false), (10, false), (12, false)]);
+    assert_eq!(told[3], Health::Reachable);
+    assert_eq!(told[4..], [gone(2), gone(2)]);
+}
+
+#[test]
+fn one_that_never_answered_is_gone_only_after_the_same_time() {
+    assert_eq!(story(&[(0, false), (4, false), (8, false)]), [Health::Unknown, Health::Unknown, gone(0)]);
+}
+
+#[test]
+fn one_that_flaps_stays_gone_until_it_is_steady() {
+    let told = story(&[(0, true), (8, false), (10, true), (12, false), (14, true), (16, true), (18, true)]);
+    assert_eq!(told[1..6], [gone(0), gone(0), gone(0), gone(0), gone(0)]);
+    assert_eq!(told[6], Health::Reachable);
+}
+
+#[test]
+fn a_clock_that_goes_back_condemns_nobody() {
+    let told = story(&[(100, true), (10, false), (20, false), (107, false), (108, false)]);
+    assert_eq!(told[..4], vec![Health::Reachable; 4]);
+    assert_eq!(told[4], gone(100));
+}
+
+#[test]
+fn only_a_changed_judgement_is_news() {
+    let mut record = Record::new(at(0));
+    assert!(record.observe(Ok(()), at(0), PATIENCE));
+    assert!(!record.observe(Ok(()), at(2), PATIENCE));
+    assert!(!record.observe(Err("reset".into()), at(4), PATIENCE));
+    assert!(record.observe(Err("no route".into()), at(10), PATIENCE));
+    assert!(!record.observe(Err("something else".into()), at(12), PATIENCE));
+    assert_eq!(*record.health(), Health::Unreachable { since: at(2), why: "no route".into() });
+}
