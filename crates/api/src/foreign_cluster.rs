@@ -325,6 +325,9 @@ impl DiscoveryType {
     }
 }
 
+/// Reason of the condition AuthenticationStatus of a cluster that is known, and of which nobody wants anything yet.
+pub const NOT_ASKED: &str = "NotAsked";
+
 impl ForeignCluster {
     /// How the peer became known.
     pub fn discovery_type(&self) -> DiscoveryType {

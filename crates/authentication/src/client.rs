@@ -91,6 +91,8 @@ pub enum CallError {
         status: u16,
         /// What it said, shortened and without our token.
         words: String,
+        /// When it makes sense to ask again, if it said so.
+        retry_after: Option<Duration>,
     },
     /// The answer makes no sense.
     #[error("{url} gave an answer that makes no sense: {reason}")]
@@ -237,7 +239,7 @@ fn refused(url: &str, answer: &http1::Answered, token: &Token) -> CallError {
         | StatusCode::FORBIDDEN
         | StatusCode::NOT_FOUND
         | StatusCode::METHOD_NOT_ALLOWED => CallError::Refused { url, status, words },
-        _ => CallError::Busy { url, status, words },
+        _ => CallError::Busy { url, status, words, retry_after: answer.retry_after },
     }
 }
 

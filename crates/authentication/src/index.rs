@@ -35,6 +35,8 @@ pub(crate) struct Index {
     pub(crate) bindings: Store<PeerBinding>,
     pub(crate) requests: Store<Signing>,
     pub(crate) book: Book,
+    /// Of each SearchDomain, whether its clusters are to be joined.
+    pub(crate) domains: BTreeMap<String, bool>,
     /// Tokens that others gave us, by their ID.
     pub(crate) remote_tokens: BTreeMap<String, RemoteToken>,
     pub(crate) serving: Option<Serving>,
@@ -61,6 +63,7 @@ impl Default for Index {
             bindings: Store::default(),
             requests: Store::default(),
             book: Book::default(),
+            domains: BTreeMap::new(),
             remote_tokens: BTreeMap::new(),
             serving: None,
             own_token_exists: false,
@@ -130,6 +133,20 @@ pub(crate) enum Standing {
     Admitted,
     /// It was in, and was put out.
     Revoked,
+}
+
+/// Whether the clusters of a SearchDomain are to be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Joins(pub(crate) bool);
+
+impl Indexed<Joins> for Index {
+    fn apply(&mut self, key: &Key, Joins(joins): Joins) {
+        self.domains.insert(key.name().to_owned(), joins);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.domains.remove(key.name());
+    }
 }
 
 /// Kinds that are kept as they come.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use liqo_api::{Fingerprint, ForeignCluster, labels};
+use liqo_api::{Fingerprint, ForeignCluster, SearchDomain, labels};
 use liqo_identity::Identity;
 use liqo_kit::lease::Leadership;
 use liqo_kit::serve::{Certificates, ClientAuth, serve, tls_config};
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Settings;
 use crate::certificate::Serving;
-use crate::index::{Held, HouseConfigMap, HouseSecret, Index, PeerBinding, PeerRole, Signing, Tenant};
+use crate::index::{Held, HouseConfigMap, HouseSecret, Index, Joins, PeerBinding, PeerRole, Signing, Tenant};
 use crate::metrics::AuthenticationMetrics;
 use crate::serving::execute::Executor;
 use crate::serving::http::{Service, serve_config};
@@ -89,6 +89,12 @@ impl Room {
         let watching = Watching { room: self, supervisor, metrics };
         watching
             .start("foreignclusters", Watch::<ForeignCluster>::new(client(), Scope::all::<ForeignCluster>()));
+        watching.start(
+            "searchdomains",
+            Watch::projected(client(), Scope::all::<SearchDomain>(), |domain: SearchDomain| {
+                Some(Joins(domain.spec.autojoin))
+            }),
+        );
         watching.start(
             "namespaces",
             Watch::projected(client(), Scope::all::<Namespace>().labels(of_peers), |namespace: Namespace| {

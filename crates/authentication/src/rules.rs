@@ -31,6 +31,12 @@ pub const RULES: &[Rule] = &[
         "tell how far the authentication is",
     ),
     Rule::cluster(
+        &["discovery.liqo.io"],
+        &["searchdomains"],
+        &["list", "watch"],
+        "know whose clusters are joined",
+    ),
+    Rule::cluster(
         &[""],
         &["namespaces"],
         &["get", "list", "watch", "create", "patch", "delete"],

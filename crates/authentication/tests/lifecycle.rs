@@ -15,12 +15,12 @@ mod world;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::Role;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::PeeringConditionType;
-use liqo_api::{Fingerprint, ForeignCluster, ResourceRequest};
+use liqo_api::{Fingerprint, ForeignCluster, ResourceRequest, SearchDomain, SearchDomainSpec, labels};
 use liqo_authentication::tokens::{self, NewToken, Token};
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::{Value, json};
@@ -39,6 +39,7 @@ async fn an_identity_lives_as_long_as_it_should() {
     let fingerprint = b.fingerprint(&at_b).await;
 
     whoever_is_not_the_one_that_is_meant_is_denied(&a, &b, fingerprint).await;
+    a_cluster_that_was_only_found_is_not_asked(&a, &b, fingerprint).await;
     let token = without_a_token_it_is_denied_and_with_one_it_is_not(&a, &b, fingerprint).await;
     a_second_foreign_cluster_of_the_same_peer_is_denied(&a, &b, fingerprint).await;
     it_is_renewed_without_a_token(&a, &b).await;
@@ -75,6 +76,7 @@ async fn a_parting_is_ordered_bounded_and_leaves_nothing() {
     let at_b = b.start().await;
     let fingerprint = b.fingerprint(&at_b).await;
     re_peering_while_the_old_namespace_goes(&a, &b, fingerprint).await;
+    re_peering_while_the_called_side_still_removes(&a, &b, fingerprint).await;
 }
 
 fn foreign_cluster(name: &str, spec: &Value) -> ForeignCluster {
@@ -129,6 +131,38 @@ async fn whoever_is_not_the_one_that_is_meant_is_denied(a: &House<'_>, b: &House
         remove(a, name).await;
     }
     assert!(b.tenant(a).await.is_none(), "nobody came in");
+}
+
+/// It is known who is there, and that is all until somebody wants something of it.
+async fn a_cluster_that_was_only_found_is_not_asked(a: &House<'_>, b: &House<'_>, fingerprint: Fingerprint) {
+    let domains: Api<SearchDomain> = Api::all(a.client.clone());
+    let spec = SearchDomainSpec { domain: "example.org".to_owned(), autojoin: false };
+    domains.create(&PostParams::default(), &SearchDomain::new("example", spec)).await.unwrap();
+    let mut cluster = foreign_cluster(
+        "found",
+        &json!({
+            "foreignAuthUrl": b.url(), "authFingerprint": fingerprint.to_string(),
+            "clusterIdentity": { "clusterID": b.id(), "clusterName": "b" },
+        }),
+    );
+    let labels = [(labels::DISCOVERY_TYPE, "WAN"), (labels::SEARCH_DOMAIN, "example")];
+    cluster.metadata.labels =
+        Some(labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect());
+    a.clusters().create(&PostParams::default(), &cluster).await.unwrap();
+    let told = a.wait_condition("found", "None NotAsked").await;
+    assert!(told.message.contains("liqoctl peer found"), "{}", told.message);
+    assert!(a.tenant(b).await.is_none(), "nothing is made for a cluster that is only known");
+    // Once its search domain joins what it finds, it is asked, and wants a token.
+    let join = json!({ "spec": { "autojoin": true } });
+    domains.patch("example", &PatchParams::default(), &Patch::Merge(join)).await.unwrap();
+    a.wait_condition("found", "EmptyDenied TokenMissing").await;
+    domains.delete("example", &DeleteParams::default()).await.unwrap();
+    a.wait_condition("found", "None NotAsked").await;
+    remove(a, "found").await;
+    eventually("its namespace goes", || async {
+        a.tenant(b).await.map_or(Ok(()), |tenant| Err(format!("{:?}", tenant.metadata)))
+    })
+    .await;
 }
 
 async fn without_a_token_it_is_denied_and_with_one_it_is_not(
@@ -383,5 +417,55 @@ async fn re_peering_while_the_old_namespace_goes(a: &House<'_>, b: &House<'_>, f
         if round == 0 {
             remove(a, "b").await;
         }
+    }
+}
+
+/// How long a caller waits after the last of the earlier peering is gone at the called side.
+const AFTER_THE_LAST: Duration = Duration::from_secs(2);
+
+/// Not longer than it takes the called side to remove what there was.
+async fn re_peering_while_the_called_side_still_removes(
+    a: &House<'_>,
+    b: &House<'_>,
+    fingerprint: Fingerprint,
+) {
+    for _ in 0..3 {
+        let old = b.tenant(a).await.unwrap();
+        let (_, token) = tokens::create(&b.client, NAMESPACE, &NewToken::default()).await.unwrap();
+        remove(a, "b").await;
+        // What keeps the old namespace for a while, as contents do that others look after.
+        hold(b, &old.name_any(), true).await;
+        b.clusters().delete("a", &DeleteParams::default()).await.unwrap();
+        a.add("b", b, fingerprint, Some(&token)).await;
+        let condition = a.wait_condition("b", "Pending PeerBusy").await;
+        assert!(condition.message.contains("is just being removed"), "{}", condition.message);
+        hold(b, &old.name_any(), false).await;
+        eventually("the old namespace goes", || async {
+            let now = b.tenant(a).await;
+            if now.as_ref().is_some_and(|now| now.uid() == old.uid()) {
+                Err(format!("{now:?}"))
+            } else {
+                Ok(())
+            }
+        })
+        .await;
+        let gone = Instant::now();
+        a.wait_condition("b", "Established Authenticated").await;
+        println!("peered again {} ms after the last of the earlier peering", gone.elapsed().as_millis());
+        assert!(gone.elapsed() < AFTER_THE_LAST, "{:?}", gone.elapsed());
+    }
+}
+
+/// Puts something into a namespace that does not go, or lets it go.
+async fn hold(house: &House<'_>, namespace: &str, held: bool) {
+    let maps: Api<ConfigMap> = Api::namespaced(house.client.clone(), namespace);
+    let finalizers = if held { json!(["example.org/held"]) } else { Value::Null };
+    let metadata = json!({ "name": "held", "finalizers": finalizers });
+    if held {
+        let map = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    } else {
+        let patch = json!({ "metadata": metadata });
+        maps.patch("held", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 }

@@ -18,6 +18,15 @@ mod tests;
 /// What may be over in a moment: an API server that restarts, a link that is cut.
 const SOON: BackoffPolicy =
     BackoffPolicy { min: Duration::from_millis(500), max: Duration::from_secs(300), factor: 2.0 };
+/// What the peer itself says is over in a moment: what is left of an earlier peering goes, or it just starts.
+const AT_ONCE: BackoffPolicy =
+    BackoffPolicy { min: Duration::from_millis(200), max: Duration::from_secs(1), factor: 2.0 };
+/// What counts as a moment.
+const MOMENT: Duration = Duration::from_secs(1);
+/// However often it says so, it is believed so many times: the end of a namespace takes seconds.
+const BELIEVED: u32 = 60;
+/// A peer that wants to be left alone for longer than this is asked again all the same.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// What somebody must change first. Changes here are noticed at once; this is for those at the peer.
 const LATER: BackoffPolicy =
     BackoffPolicy { min: Duration::from_secs(300), max: Duration::from_secs(600), factor: 2.0 };
@@ -33,19 +42,21 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Whether it helps to try again soon.
     pub(crate) soon: bool,
+    /// When the peer said that it makes sense to ask again.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 impl Failure {
     fn denied(reason: &'static str, message: String) -> Self {
-        Self { status: PeeringConditionStatus::Denied, reason, message, soon: false }
+        Self { status: PeeringConditionStatus::Denied, reason, message, soon: false, retry_after: None }
     }
 
     fn error(reason: &'static str, message: String) -> Self {
-        Self { status: PeeringConditionStatus::Error, reason, message, soon: false }
+        Self { status: PeeringConditionStatus::Error, reason, message, soon: false, retry_after: None }
     }
 
     fn pending(reason: &'static str, message: String) -> Self {
-        Self { status: PeeringConditionStatus::Pending, reason, message, soon: true }
+        Self { status: PeeringConditionStatus::Pending, reason, message, soon: true, retry_after: None }
     }
 
     /// The new certificate was not accepted by the peer's API server; the old one is kept.
@@ -62,7 +73,9 @@ impl Failure {
             CallError::Url { .. } => Self::error("InvalidURL", error.to_string()),
             CallError::Unreachable { .. } => Self::pending("PeerUnreachable", error.to_string()),
             CallError::Untrusted { .. } => Self::error("CertificateNotTrusted", error.to_string()),
-            CallError::Busy { .. } => Self::pending("PeerBusy", error.to_string()),
+            CallError::Busy { retry_after, .. } => {
+                Self { retry_after: *retry_after, ..Self::pending("PeerBusy", error.to_string()) }
+            }
             CallError::Nonsense { .. } => Self::error("NonsenseAnswer", error.to_string()),
             CallError::NoKey { .. } => Self::error("NoKey", error.to_string()),
             CallError::Refused { status: 401 | 403, words, .. } if !with_token => Self {
@@ -73,6 +86,7 @@ impl Failure {
                      generate-add-command` prints there (it said: {words})"
                 ),
                 soon: false,
+                retry_after: None,
             },
             CallError::Refused { status: 401, words, .. } => Self::denied(
                 "TokenRefused",
@@ -94,8 +108,13 @@ impl Failure {
     /// When to call again after so many failures in a row. `random` in `0.0..1.0` spreads the calls of many clusters.
     pub(crate) fn retry_at(&self, failures: u32, random: f64, now: Timestamp) -> Timestamp {
         // A token that was just made may not be known everywhere yet.
-        let policy = if self.soon || failures <= QUICK_TRIES { SOON } else { LATER };
-        let wait = policy.delay(failures.saturating_sub(1), random);
+        let policy = match self.retry_after {
+            Some(after) if after <= MOMENT && failures <= BELIEVED => AT_ONCE,
+            _ if self.soon || failures <= QUICK_TRIES => SOON,
+            _ => LATER,
+        };
+        let asked_for = self.retry_after.filter(|after| *after > MOMENT).unwrap_or_default();
+        let wait = policy.delay(failures.saturating_sub(1), random).max(asked_for.min(LONGEST_WAIT));
         let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(10));
         now.saturating_add(wait).unwrap_or(now)
     }

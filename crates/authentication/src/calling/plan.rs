@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
-use liqo_api::foreign_cluster::{PeeringConditionStatus as Status, PeeringConditionType, TenantNamespaces};
+use liqo_api::foreign_cluster::{
+    NOT_ASKED, PeeringConditionStatus as Status, PeeringConditionType, PeeringEnabled, TenantNamespaces,
+};
 use liqo_api::names::{ClusterId, Identity};
-use liqo_api::{ForeignCluster, annotations, finalizers, labels};
+use liqo_api::{DiscoveryType, ForeignCluster, annotations, finalizers, labels};
 use liqo_kit::Key;
 use liqo_kit::write::Target;
 use serde_json::json;
@@ -39,6 +41,8 @@ pub(crate) struct View<'a> {
     pub(crate) index: &'a Index,
     /// Without an identity of our own nobody is called; what goes away goes all the same.
     pub(crate) me: Option<&'a liqo_identity::Identity>,
+    /// Whether clusters that are found are to be borrowed from without anybody saying so.
+    pub(crate) autojoin: bool,
     pub(crate) now: Timestamp,
 }
 
@@ -123,6 +127,14 @@ pub(crate) fn known_id(cluster: &ForeignCluster) -> Option<ClusterId> {
 fn another(index: &Index, id: &ClusterId, cluster: &ForeignCluster) -> Option<String> {
     let first = index.cluster_of(id)?.name_any();
     (first != cluster.name_any()).then_some(first)
+}
+
+fn not_asked(name: &str) -> Told {
+    let message = format!(
+        "known, not asked for an identity there: nobody wants to borrow from it; set outgoingPeeringEnabled: Yes, or run \
+         liqoctl peer {name}"
+    );
+    Told::new(Status::None, NOT_ASKED, message)
 }
 
 fn duplicate(other: &str) -> Told {
@@ -244,6 +256,9 @@ impl Caller<'_> {
             let label = json!({ "metadata": { "labels": { labels::CLUSTER_ID: peer.id.as_str() } } });
             self.planned.step(patch(self.cluster, "add label", label));
         }
+        if !self.is_to_be_asked(peer) {
+            return not_asked(&self.cluster.name_any());
+        }
         let Some(tenant) = self.view.index.tenant_of(&peer.id) else {
             return self.create_tenant(peer);
         };
@@ -258,6 +273,19 @@ impl Caller<'_> {
             self.store(peer, tenant, held);
         }
         self.keep(peer, held)
+    }
+
+    /// Whether somebody wants something of the peer for which it must know us. Found is not wanted: a stranger on the same
+    /// network is not asked for rights. What we have there already is kept as long as it lasts.
+    fn is_to_be_asked(&self, peer: &Identity) -> bool {
+        let found = matches!(self.cluster.discovery_type(), DiscoveryType::Lan | DiscoveryType::Wan);
+        let index = self.view.index;
+        let joins = |domain: &str| index.domains.get(domain) == Some(&true);
+        let held = || index.identity_at(&peer.id).and_then(|held| held.certificate.as_ref().ok());
+        !found
+            || self.cluster.wants_outgoing(self.view.autojoin, joins)
+            || self.cluster.spec.incoming_peering_enabled == PeeringEnabled::Yes
+            || held().is_some_and(|certified| certified.not_after > self.view.now)
     }
 
     fn create_tenant(&mut self, peer: &Identity) -> Told {

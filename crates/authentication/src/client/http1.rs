@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http::header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
-use http::{Method, Request, StatusCode, Uri};
+use http::header::{CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -45,6 +45,8 @@ pub(super) struct Call {
 pub(super) struct Answered {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
+    /// When it says that it makes sense to ask again.
+    pub(super) retry_after: Option<Duration>,
     /// Of the certificate that was shown.
     pub(super) shown: Option<Fingerprint>,
 }
@@ -114,6 +116,7 @@ impl Endpoint {
         let answering = async {
             let answer = sender.send_request(request).await.map_err(broken)?;
             let status = answer.status();
+            let retry_after = answer.headers().get(RETRY_AFTER).and_then(seconds);
             let body =
                 Limited::new(answer.into_body(), call.max_answer).collect().await.map_err(|error| {
                     CallError::Nonsense {
@@ -121,7 +124,7 @@ impl Endpoint {
                         reason: format!("it cannot be read: {error}"),
                     }
                 })?;
-            Ok(Answered { status, body: body.to_bytes(), shown })
+            Ok(Answered { status, body: body.to_bytes(), retry_after, shown })
         };
         let mut answering = std::pin::pin!(answering);
         tokio::select! {
@@ -172,4 +175,9 @@ impl Endpoint {
     fn unreachable(&self, reason: String) -> CallError {
         CallError::Unreachable { url: self.url.clone(), reason }
     }
+}
+
+/// A number of seconds; nothing if it is a date or nonsense, which nobody needs to understand.
+fn seconds(value: &HeaderValue) -> Option<Duration> {
+    value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

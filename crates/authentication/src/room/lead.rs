@@ -130,7 +130,7 @@ impl Room {
             let clusters = index.clusters.store().iter().map(|(key, _)| Subject::Cluster(key.clone()));
             let tenants = index.tenants.store().iter().map(|(key, _)| Subject::Tenant(key.clone()));
             let subjects = clusters.chain(tenants).chain([Subject::House]);
-            subjects.map(|subject| (plan_one(&index, me, &subject, now), subject)).collect()
+            subjects.map(|subject| (self.plan_one(&index, me, &subject, now), subject)).collect()
         };
         let mut calls = Vec::new();
         let mut wake: Option<Timestamp> = None;
@@ -184,6 +184,21 @@ impl Room {
         }
     }
 
+    fn plan_one(&self, index: &Index, me: Option<&Identity>, subject: &Subject, now: Timestamp) -> Planned {
+        let view = View { index, me, autojoin: self.0.settings.autojoin, now };
+        match subject {
+            Subject::Cluster(key) => match index.clusters.store().get(key) {
+                Some(cluster) => plan(&view, cluster),
+                None => Planned::default(),
+            },
+            Subject::Tenant(key) => match index.tenants.store().get(key) {
+                Some(tenant) => plan_tenant(index, tenant, now),
+                None => Planned::default(),
+            },
+            Subject::House => Planned { steps: plan_house(index, now), wake: None },
+        }
+    }
+
     /// What is missing of this object, once the watch has shown what we wrote to it last.
     fn missing(&self, subject: &Subject, target: &Target, status: bool, written: &Written) -> Option<Write> {
         let reported = plural(target) == EVENTS && self.0.reported.lock().contains(target);
@@ -192,7 +207,7 @@ impl Room {
         }
         let settings = &self.0.settings;
         let me = self.0.identity.borrow().clone();
-        let planned = plan_one(&self.0.index.read(), me.as_deref(), subject, settings.clock.now());
+        let planned = self.plan_one(&self.0.index.read(), me.as_deref(), subject, settings.clock.now());
         let meant = |step: &&Step| {
             step.target(settings).is_some_and(|(found, about)| found == *target && about == status)
         };
@@ -241,20 +256,6 @@ const STATUSES: [(liqo_api::foreign_cluster::PeeringConditionStatus, &str); 6] =
         (Status::Error, "error"),
     ]
 };
-
-fn plan_one(index: &Index, me: Option<&Identity>, subject: &Subject, now: Timestamp) -> Planned {
-    match subject {
-        Subject::Cluster(key) => match index.clusters.store().get(key) {
-            Some(cluster) => plan(&View { index, me, now }, cluster),
-            None => Planned::default(),
-        },
-        Subject::Tenant(key) => match index.tenants.store().get(key) {
-            Some(tenant) => plan_tenant(index, tenant, now),
-            None => Planned::default(),
-        },
-        Subject::House => Planned { steps: plan_house(index, now), wake: None },
-    }
-}
 
 /// The kind of a target, in the plural.
 fn plural(target: &Target) -> String {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::address::{CONTROL_PLANE, api_server_from, api_server_of};
 use super::judge::{Grant, Reason, Refusal};
-use super::plan::{Facts, Known, Next, namespace_taken, next};
+use super::plan::{Facts, Known, Next, going_away, namespace_taken, next};
 use crate::index::{Index, PeerBinding, PeerRole, Signing, Tenant, cluster_id};
 use crate::objects::{self, CSR_DIGEST, EVENT_NAMESPACE, PEER_ROLE, Report};
 use crate::tokens::{AdmittedBy, Record, denied_name, secret_name, text_of};
@@ -44,11 +44,24 @@ pub(crate) struct Executor {
 
 /// Why a step did not work. Callers learn no more than that; people find it in the log.
 #[derive(Debug)]
-pub(crate) struct Trouble(pub(super) String);
+pub(crate) enum Trouble {
+    /// The caller's namespace, with what is left of an earlier peering.
+    GoingAway,
+    Other(String),
+}
+
+impl Trouble {
+    pub(super) fn because(words: impl Into<String>) -> Self {
+        Self::Other(words.into())
+    }
+}
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::GoingAway => f.write_str("its namespace is just being removed"),
+            Self::Other(words) => f.write_str(words),
+        }
     }
 }
 
@@ -65,7 +78,10 @@ impl From<Refusal> for Stop {
 
 impl From<Trouble> for Stop {
     fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+        match trouble {
+            Trouble::GoingAway => Self::Refused(going_away()),
+            trouble @ Trouble::Other(_) => Self::Trouble(trouble),
+        }
     }
 }
 
@@ -82,7 +98,7 @@ impl Executor {
         let patience = self.settings.limits.certificate + AROUND;
         let done = match tokio::time::timeout(patience, self.run(grant)).await {
             Ok(done) => done,
-            Err(_) => Err(Trouble(format!("it took longer than {} s", patience.as_secs())).into()),
+            Err(_) => Err(Trouble::because(format!("it took longer than {} s", patience.as_secs())).into()),
         };
         done.map_err(|stop| match stop {
             Stop::Refused(refusal) => refusal,
@@ -109,7 +125,7 @@ impl Executor {
             }
             self.perform(step, grant, &mut facts).await?;
         }
-        Err(Trouble("others keep changing what it needs".to_owned()).into())
+        Err(Trouble::because("others keep changing what it needs").into())
     }
 
     /// The URL of our API server and the authority that vouches for it, as peers are told.
@@ -120,14 +136,13 @@ impl Executor {
             (configured, index.root_ca.clone())
         };
         let url = match configured {
-            Some(setting) => api_server_from(&setting).map_err(Trouble)?,
+            Some(setting) => api_server_from(&setting).map_err(Trouble::Other)?,
             None => {
                 let chosen = ListParams::default().labels(CONTROL_PLANE);
                 let nodes = within(Api::<Node>::all(self.client.clone()).list(&chosen)).await?;
                 api_server_of(&nodes.items).ok_or_else(|| {
-                    Trouble(
-                        "the address of its API server is not known; its administrator can set apiServer.address"
-                            .to_owned(),
+                    Trouble::because(
+                        "the address of its API server is not known; its administrator can set apiServer.address",
                     )
                 })?
             }
@@ -135,7 +150,7 @@ impl Executor {
         if self.settings.public_api_server {
             return Ok((url, None));
         }
-        let ca = ca.ok_or_else(|| Trouble("the authority of its API server is not known".to_owned()))?;
+        let ca = ca.ok_or_else(|| Trouble::because("the authority of its API server is not known"))?;
         Ok((url, Some(to_base64(ca))))
     }
 
@@ -377,7 +392,7 @@ impl Executor {
     async fn await_certificate(&self, grant: &Grant) -> Result<Signing, Trouble> {
         let patience = self.settings.limits.certificate;
         tokio::time::timeout(patience, self.signed(grant)).await.map_err(|_| {
-            Trouble(format!(
+            Trouble::because(format!(
                 "Kubernetes did not sign within {} s; the controller manager of its control plane must run the signer {}",
                 patience.as_secs(),
                 objects::SIGNER

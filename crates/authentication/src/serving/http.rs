@@ -147,7 +147,8 @@ async fn certificate(
 }
 
 fn starting() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, "this cluster is just starting; try again in a moment\n")
+    let soon = [(RETRY_AFTER, HeaderValue::from(1))];
+    (StatusCode::SERVICE_UNAVAILABLE, soon, "this cluster is just starting; try again in a moment\n")
         .into_response()
 }
 
@@ -204,8 +205,7 @@ impl Service {
         let wait = self.attempts.lock().wait(&source(peer.address), Instant::now());
         match wait {
             Some(wait) if !judged.as_ref().is_ok_and(|grant| grant.known) => {
-                let seconds = wait.as_secs() + 1;
-                Err(Refusal::new(Reason::TooMany, format!("too many failed attempts; wait {seconds} s")))
+                Err(too_many("too many failed attempts", wait))
             }
             _ => Ok(()),
         }
@@ -214,9 +214,6 @@ impl Service {
     /// Even who may come and is in must not fill the cluster with namespaces and certificates.
     fn must_not_hurry(&self, grant: &Grant) -> Result<(), Refusal> {
         let now = Instant::now();
-        let too_many = |what: &str, wait: Duration| {
-            Refusal::new(Reason::TooMany, format!("{what}; wait {} s", wait.as_secs() + 1))
-        };
         if let Some(wait) = self.issued.lock().take(&grant.peer.id, now) {
             return Err(too_many("this cluster got too many certificates", wait));
         }
@@ -244,10 +241,8 @@ impl Service {
         }
         let status = StatusCode::from_u16(refusal.reason.status()).unwrap_or(StatusCode::FORBIDDEN);
         let mut response = (status, format!("{}\n", refusal.text)).into_response();
-        if refusal.reason == Reason::TooMany
-            && let Some(wait) = self.attempts.lock().wait(&source(address), Instant::now())
-        {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+        if let Some(wait) = refusal.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs()));
         }
         response
     }
@@ -292,6 +287,11 @@ impl Service {
             self.executor.report(&report(&known, true, "IdentityClaimedTwice", message)).await;
         }
     }
+}
+
+fn too_many(what: &str, wait: Duration) -> Refusal {
+    let wait = Duration::from_secs(wait.as_secs() + 1);
+    Refusal::new(Reason::TooMany, format!("{what}; wait {} s", wait.as_secs())).retry_after(wait)
 }
 
 fn report(cluster: &Known, warning: bool, reason: &str, message: String) -> Report {

@@ -1,5 +1,7 @@
 //! Whether a caller gets what it asks for. Pure: what is known, what is asked, and the time.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use liqo_api::names::{ClusterId, Identity};
 use liqo_identity::key::PublicKey;
@@ -106,7 +108,8 @@ impl Reason {
             | Self::NamespaceTaken
             | Self::Replayed => 403,
             Self::TooMany => 429,
-            Self::GoingAway | Self::Failed => 500,
+            Self::Failed => 500,
+            Self::GoingAway => 503,
         }
     }
 
@@ -121,11 +124,17 @@ impl Reason {
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
     pub(crate) text: String,
+    /// When it makes sense to ask again, if that is known.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 impl Refusal {
     pub(crate) fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into() }
+        Self { reason, text: text.into(), retry_after: None }
+    }
+
+    pub(crate) fn retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
     }
 }
 
@@ -217,11 +226,5 @@ fn going_away(index: &Index, caller: &ClusterId) -> Result<(), Refusal> {
     let cluster = index.cluster_of(caller);
     let going = cluster.is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_some())
         || index.tenant_of(caller).is_some_and(|tenant| tenant.deleting);
-    if going {
-        return Err(Refusal::new(
-            Reason::GoingAway,
-            "an earlier peering with this cluster is just being removed; try again in a moment",
-        ));
-    }
-    Ok(())
+    if going { Err(super::plan::going_away()) } else { Ok(()) }
 }

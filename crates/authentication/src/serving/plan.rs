@@ -1,5 +1,7 @@
 //! What is still missing until a caller can be given its certificate. Pure: one step at a time, from what is there.
 
+use std::time::Duration;
+
 use liqo_api::names::ClusterId;
 
 use super::judge::{Grant, Reason, Refusal, check_key};
@@ -8,6 +10,9 @@ use crate::tokens::{AdmittedBy, Record};
 
 #[cfg(test)]
 mod tests;
+
+/// The shortest time that the protocol can tell; what goes away takes some seconds, and nobody knows how many.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// What is there for one caller.
 #[derive(Clone, Debug, Default)]
@@ -187,8 +192,6 @@ pub(crate) fn namespace_taken(namespace: &str, caller: &ClusterId) -> Refusal {
 }
 
 pub(crate) fn going_away() -> Refusal {
-    Refusal::new(
-        Reason::GoingAway,
-        "an earlier peering with this cluster is just being removed; try again in a moment",
-    )
+    let text = "an earlier peering with this cluster is just being removed; try again in a moment";
+    Refusal::new(Reason::GoingAway, text).retry_after(A_MOMENT)
 }

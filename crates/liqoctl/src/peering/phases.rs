@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 use liqo_api::foreign_cluster::{
-    PeeringCondition, PeeringConditionStatus as Status, PeeringConditionType as Part,
+    NOT_ASKED, PeeringCondition, PeeringConditionStatus as Status, PeeringConditionType as Part,
 };
 use liqo_api::resource_offer::OfferPhase;
 use liqo_api::{ForeignCluster, ResourceOffer};
@@ -103,7 +103,9 @@ pub(crate) const fn is_bad(status: Status) -> bool {
 /// How far borrowing is.
 pub(crate) fn outgoing(cluster: &ForeignCluster, papers: &Papers) -> Phases {
     let mut done = Vec::new();
-    let authentication = condition(cluster, Part::AuthenticationStatus);
+    // That nobody wanted anything of the peer is not what is waited for once somebody does.
+    let authentication =
+        condition(cluster, Part::AuthenticationStatus).filter(|condition| condition.reason != NOT_ASKED);
     let outgoing = condition(cluster, Part::OutgoingPeering);
     let Some(id) = id_of(cluster).filter(|_| matches!(cluster.identity(), Some(Ok(_)))) else {
         return Phases {

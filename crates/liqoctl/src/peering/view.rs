@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::{
-    PeeringCondition, PeeringConditionStatus as Status, PeeringConditionType as Part, TenantNamespaces,
+    NOT_ASKED, PeeringCondition, PeeringConditionStatus as Status, PeeringConditionType as Part,
+    TenantNamespaces,
 };
 use liqo_api::{DiscoveryType, ForeignCluster};
 use serde::Serialize;
@@ -185,8 +186,10 @@ fn other(cluster: &ForeignCluster) -> Vec<State> {
 fn steps(cluster: &ForeignCluster, papers: &Papers) -> Vec<StepView> {
     let status = cluster.peering_status(Part::OutgoingPeering);
     let pushed = id_of(cluster).is_some_and(|id| papers.offered_by(id).is_some());
-    let wanted =
-        cluster.wants_outgoing(true, |_| false) || !matches!(status, Status::None | Status::Disconnecting);
+    // Whether a cluster that was found is joined is a setting of the manager, which tells what came of it.
+    let told = phases::condition(cluster, Part::AuthenticationStatus).map(|it| it.reason.as_str());
+    let joined = cluster.wants_outgoing(told != Some(NOT_ASKED), |_| false);
+    let wanted = joined || !matches!(status, Status::None | Status::Disconnecting);
     if !(wanted || pushed) || cluster.metadata.deletion_timestamp.is_some() {
         return Vec::new();
     }

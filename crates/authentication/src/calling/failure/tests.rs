@@ -5,6 +5,11 @@ fn refused(status: u16) -> CallError {
     CallError::Refused { url: "https://b".to_owned(), status, words: "no".to_owned() }
 }
 
+fn busy(retry_after: Option<u64>) -> CallError {
+    let retry_after = retry_after.map(Duration::from_secs);
+    CallError::Busy { url: "https://b".to_owned(), status: 503, words: "wait".to_owned(), retry_after }
+}
+
 #[test]
 fn a_refusal_says_what_to_do_and_is_liqos_state() {
     use PeeringConditionStatus as Status;
@@ -15,12 +20,7 @@ fn a_refusal_says_what_to_do_and_is_liqos_state() {
         (refused(401), true, Status::Denied, "TokenRefused"),
         (refused(403), true, Status::Denied, "RefusedByPeer"),
         (refused(404), true, Status::Error, "NoAuthenticationService"),
-        (
-            CallError::Busy { url: url(), status: 500, words: String::new() },
-            true,
-            Status::Pending,
-            "PeerBusy",
-        ),
+        (busy(None), true, Status::Pending, "PeerBusy"),
         (
             CallError::Unreachable { url: url(), reason: String::new() },
             true,
@@ -45,7 +45,7 @@ fn a_refusal_says_what_to_do_and_is_liqos_state() {
 
 #[test]
 fn what_may_be_over_soon_is_tried_soon_and_what_somebody_must_change_later() {
-    let busy = Failure::of(&CallError::Busy { url: String::new(), status: 500, words: String::new() }, true);
+    let busy = Failure::of(&busy(None), true);
     let denied = Failure::of(&refused(401), true);
     let wait = |failure: &Failure, failures| failure.retry_at(failures, 1.0, now()).duration_since(now());
     assert!(wait(&busy, 1) <= SignedDuration::from_millis(500));
@@ -54,6 +54,20 @@ fn what_may_be_over_soon_is_tried_soon_and_what_somebody_must_change_later() {
     assert!(wait(&denied, 3) <= SignedDuration::from_secs(2));
     assert!(wait(&denied, 4) >= SignedDuration::from_mins(5));
     assert_eq!(wait(&denied, u32::MAX), SignedDuration::from_mins(10));
+}
+
+#[test]
+fn a_peer_that_says_when_to_come_again_is_asked_then() {
+    let wait = |after, failures| {
+        let failure = Failure::of(&busy(Some(after)), true);
+        failure.retry_at(failures, 1.0, now()).duration_since(now())
+    };
+    assert!(wait(1, 1) <= SignedDuration::from_millis(200));
+    assert_eq!((wait(1, 10), wait(1, 60)), (SignedDuration::from_secs(1), SignedDuration::from_secs(1)));
+    // Whoever says so for ever keeps us busy no more than others.
+    assert_eq!(wait(1, 61), SignedDuration::from_secs(300));
+    assert_eq!(wait(30, 1), SignedDuration::from_secs(30));
+    assert_eq!(wait(u64::MAX, 1), SignedDuration::from_secs(300));
 }
 
 #[test]

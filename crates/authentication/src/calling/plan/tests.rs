@@ -13,6 +13,7 @@ use crate::wire::PeerIdentity;
 pub(crate) struct World {
     pub(crate) index: Index,
     pub(crate) at: Timestamp,
+    autojoin: bool,
     /// How the peer answers a call.
     answer: Result<(), Failure>,
     /// How long its certificates are valid, in seconds.
@@ -25,7 +26,7 @@ impl World {
     fn new(spec: Value) -> Self {
         let mut index = Index::default();
         index.put_cluster(foreign_cluster("b", json!({}), spec));
-        Self { index, at: now(), answer: Ok(()), life: 3600, issued: 0, reported: vec![] }
+        Self { index, at: now(), autojoin: true, answer: Ok(()), life: 3600, issued: 0, reported: vec![] }
     }
 
     fn cluster(&self) -> &ForeignCluster {
@@ -33,7 +34,10 @@ impl World {
     }
 
     fn planned(&self) -> Planned {
-        plan(&View { index: &self.index, me: Some(home()), now: self.at }, self.cluster())
+        plan(
+            &View { index: &self.index, me: Some(home()), autojoin: self.autojoin, now: self.at },
+            self.cluster(),
+        )
     }
 
     fn words(&self) -> Vec<String> {
@@ -413,6 +417,43 @@ fn a_namespace_that_cannot_be_made_is_told() {
 #[test]
 fn without_an_identity_of_our_own_nobody_is_called() {
     let world = World::new(spec());
-    let planned = plan(&View { index: &world.index, me: None, now: now() }, world.cluster());
+    let planned = plan(&View { index: &world.index, me: None, autojoin: true, now: now() }, world.cluster());
     assert!(planned.steps.is_empty());
+}
+
+/// A cluster that was found on the local network, or by DNS.
+fn found(kind: &str, more: &Value) -> World {
+    let mut world = World::new(merged(&merged(&spec(), &json!({ "clusterIdentity": whole() })), more));
+    let labels = json!({ labels::DISCOVERY_TYPE: kind, labels::SEARCH_DOMAIN: "example" });
+    world.change(&json!({ "metadata": { "labels": labels } }));
+    world
+}
+
+#[test]
+fn a_cluster_that_was_only_found_is_known_and_not_asked() {
+    let mut lan = found("LAN", &json!({}));
+    lan.autojoin = false;
+    let mut wan = found("WAN", &json!({}));
+    let mut unwanted = found("LAN", &json!({ "outgoingPeeringEnabled": "No" }));
+    wan.index.apply(&Key::cluster("example"), crate::index::Joins(false));
+    for world in [&mut lan, &mut wan, &mut unwanted] {
+        assert_eq!(world.settle(), ["add finalizer", "add label", "status None NotAsked"]);
+        let status = world.cluster().status.clone().unwrap();
+        let message = &status.peering_conditions[0].message;
+        assert!(message.contains("outgoingPeeringEnabled: Yes, or run liqoctl peer b"), "{message}");
+    }
+    // Until somebody wants something of it.
+    lan.change(&json!({ "spec": { "outgoingPeeringEnabled": "Yes" } }));
+    wan.index.apply(&Key::cluster("example"), crate::index::Joins(true));
+    unwanted.change(&json!({ "spec": { "incomingPeeringEnabled": "Yes" } }));
+    for world in [&mut lan, &mut wan, &mut unwanted] {
+        world.settle();
+        assert_eq!(world.told(), "Established Authenticated");
+    }
+    // What we have there stays for as long as it lasts, and is not asked for again after that.
+    wan.index.apply(&Key::cluster("example"), crate::index::Joins(false));
+    assert_eq!(wan.words(), Vec::<String>::new());
+    wan.at = later(100_000);
+    wan.settle();
+    assert_eq!(wan.told(), "None NotAsked");
 }

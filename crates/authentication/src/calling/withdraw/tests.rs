@@ -37,7 +37,7 @@ fn world(metadata: &Value, admitted_by: &str) -> Index {
 
 fn words(index: &Index, at: Timestamp) -> Vec<String> {
     let cluster = index.clusters.store().get(&Key::cluster("milan")).unwrap();
-    plan(&View { index, me: None, now: at }, cluster).steps.iter().map(Step::word).collect()
+    plan(&View { index, me: None, autojoin: true, now: at }, cluster).steps.iter().map(Step::word).collect()
 }
 
 const EVERYTHING: [&str; 5] =
@@ -61,7 +61,7 @@ fn what_others_do_first_is_waited_for_but_not_for_ever() {
     // If that cannot be done either, the object goes all the same.
     assert!(words(&index, later(70)).contains(&"remove finalizer".to_owned()));
     let cluster = index.clusters.store().get(&Key::cluster("milan")).unwrap();
-    let wake = |at| plan(&View { index: &index, me: None, now: at }, cluster).wake;
+    let wake = |at| plan(&View { index: &index, me: None, autojoin: true, now: at }, cluster).wake;
     assert_eq!((wake(now()), wake(later(20))), (Some(later(10)), Some(later(60))));
 }
 
@@ -87,7 +87,7 @@ fn when_all_is_gone_the_object_may_go_and_other_finalizers_stay() {
     index.put_cluster(foreign_cluster("milan", metadata, json!({ "foreignAuthUrl": "https://b" })));
     assert_eq!(words(&index, now()), ["remove finalizer"]);
     let cluster = index.clusters.store().get(&Key::cluster("milan")).unwrap();
-    let planned = plan(&View { index: &index, me: None, now: now() }, cluster);
+    let planned = plan(&View { index: &index, me: None, autojoin: true, now: now() }, cluster);
     let Some(Step::PatchCluster { patch, .. }) = planned.steps.first() else { panic!("{planned:?}") };
     assert_eq!(patch["metadata"]["finalizers"], json!(["example.com/x"]));
     // A namespace that Kubernetes is removing is no reason to wait.

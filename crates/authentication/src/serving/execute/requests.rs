@@ -18,9 +18,22 @@ const PAGE: u32 = 500;
 pub(super) async fn within<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Trouble> {
     match tokio::time::timeout(TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(Trouble(error.to_string())),
-        Err(_) => Err(Trouble(format!("no answer from the API server within {} s", TIMEOUT.as_secs()))),
+        Ok(Err(error)) if namespace_goes(&error) => Err(Trouble::GoingAway),
+        Ok(Err(error)) => Err(Trouble::because(error.to_string())),
+        Err(_) => {
+            Err(Trouble::because(format!("no answer from the API server within {} s", TIMEOUT.as_secs())))
+        }
     }
+}
+
+/// Whether it did not work because the namespace goes away or is gone. The watch may tell of that only a moment later.
+fn namespace_goes(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let details = status.details.as_ref();
+    let terminating =
+        details.is_some_and(|details| details.causes.iter().any(|it| it.reason == "NamespaceTerminating"));
+    let gone = status.code == 404 && details.is_some_and(|details| details.kind == "namespaces");
+    terminating || gone
 }
 
 /// `None` when the object is not as it was thought to be: there already, gone, or changed. Then it is read again.

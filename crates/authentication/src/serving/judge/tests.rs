@@ -192,7 +192,7 @@ fn while_an_earlier_peering_is_removed_a_caller_has_to_wait() {
 #[test]
 fn statuses_are_liqos() {
     for reason in Reason::ALL {
-        assert!([400, 401, 403, 429, 500].contains(&reason.status()), "{reason:?}");
+        assert!([400, 401, 403, 429, 500, 503].contains(&reason.status()), "{reason:?}");
     }
     assert_eq!(Reason::Replayed.status(), 403);
 }

@@ -46,7 +46,7 @@ fn every_failure_says_what_to_do_next() {
         (CallError::Untrusted { url: url(), reason: reason() }, "--fingerprint"),
         (CallError::Refused { url: url(), status: 404, words: reason() }, "generate-add-command"),
         (CallError::Nonsense { url: url(), reason: reason() }, "--auth-url"),
-        (CallError::Busy { url: url(), status: 503, words: reason() }, "Try again"),
+        (CallError::Busy { url: url(), status: 503, words: reason(), retry_after: None }, "Try again"),
     ] {
         let text = explain(&error);
         assert!(text.contains(advice) && text.contains("Nothing was changed"), "{text}");
