@@ -127,7 +127,7 @@ fn apiserver(cluster: &ClusterPlan) -> Vec<String> {
 fn controller_manager(cluster: &ClusterPlan) -> Vec<String> {
     let pki = cluster.pki();
     let kubeconfig = cluster.dir.join("controller-manager.kubeconfig");
-    vec![
+    let mut arguments = vec![
         flag("--kubeconfig", &kubeconfig),
         flag("--authentication-kubeconfig", &kubeconfig),
         flag("--authorization-kubeconfig", &kubeconfig),
@@ -148,13 +148,22 @@ fn controller_manager(cluster: &ClusterPlan) -> Vec<String> {
         flag("--flex-volume-plugin-dir", &cluster.dir.join("volume-plugins")),
         format!("--service-cluster-ip-range={}", cluster.spec.service_cidr),
         "--profiling=false".into(),
-    ]
+    ];
+    arguments.extend(client_rate(cluster));
+    arguments
+}
+
+/// How many requests a second a controller may make, where that was said.
+fn client_rate(cluster: &ClusterPlan) -> Vec<String> {
+    let rate = cluster.spec.client_rate;
+    rate.map(|rate| vec![format!("--kube-api-qps={rate}"), format!("--kube-api-burst={rate}")])
+        .unwrap_or_default()
 }
 
 fn scheduler(cluster: &ClusterPlan) -> Vec<String> {
     let pki = cluster.pki();
     let kubeconfig = cluster.dir.join("scheduler.kubeconfig");
-    vec![
+    let mut arguments = vec![
         flag("--kubeconfig", &kubeconfig),
         flag("--authentication-kubeconfig", &kubeconfig),
         flag("--authorization-kubeconfig", &kubeconfig),
@@ -163,7 +172,9 @@ fn scheduler(cluster: &ClusterPlan) -> Vec<String> {
         flag("--client-ca-file", &pki.join("ca.crt")),
         "--leader-elect=false".into(),
         "--profiling=false".into(),
-    ]
+    ];
+    arguments.extend(client_rate(cluster));
+    arguments
 }
 
 fn kwok(cluster: &ClusterPlan) -> Vec<String> {

@@ -18,6 +18,8 @@ pub const HOST: &str = "host";
 const MAX_REAL_NODES: u32 = 50;
 /// kwok copes with more, etcd and the scheduler on a shared machine do not.
 const MAX_HOLLOW_NODES: u32 = 10_000;
+/// As many requests a second as no API server of this machine answers.
+const MAX_CLIENT_RATE: u32 = 100_000;
 /// What kubeadm and most others give a node.
 const USUAL_NODE_PREFIX: u8 = 24;
 /// Two usable addresses: enough for hollow nodes, whose pods have no network.
@@ -56,6 +58,9 @@ pub struct ClusterSpec {
     /// Whether the API server writes down every request, see [`Cluster::audit_log`](crate::Cluster::audit_log).
     #[serde(default)]
     pub audit: bool,
+    /// Requests a second that the controllers and the scheduler may make; their own default where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_rate: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -106,6 +111,7 @@ clusters:
   podCIDR: 10.200.0.0/16      # default, equal in all clusters
   serviceCIDR: 10.80.0.0/16   # default, equal in all clusters
   audit: false                # default; true: every request to the API server is in audit.log
+  # clientRate: 1000          # requests a second of the controllers and the scheduler; default: their own, 20 and 50
 ";
 
 impl ClusterSpec {
@@ -118,6 +124,7 @@ impl ClusterSpec {
             pod_cidr: default_pod_cidr(),
             service_cidr: default_service_cidr(),
             audit: false,
+            client_rate: None,
         }
     }
 
@@ -143,6 +150,13 @@ impl ClusterSpec {
     #[must_use]
     pub fn audited(mut self) -> Self {
         self.audit = true;
+        self
+    }
+
+    /// The same cluster, whose controllers and scheduler may make so many requests a second.
+    #[must_use]
+    pub fn with_client_rate(mut self, requests: u32) -> Self {
+        self.client_rate = Some(requests);
         self
     }
 
@@ -189,6 +203,9 @@ impl ClusterSpec {
                 "cluster {name}: {} hollow nodes; at most {MAX_HOLLOW_NODES}",
                 self.hollow_nodes
             ));
+        }
+        if self.client_rate.is_some_and(|rate| !(1..=MAX_CLIENT_RATE).contains(&rate)) {
+            return invalid(format!("cluster {name}: clientRate must be between 1 and {MAX_CLIENT_RATE}"));
         }
         for (what, net, longest) in [("podCIDR", self.pod_cidr, 22), ("serviceCIDR", self.service_cidr, 24)] {
             if net.trunc() != net {

@@ -25,6 +25,12 @@ fn requests_are_written_down_only_where_asked_for() {
 }
 
 #[test]
+fn controllers_may_be_given_a_higher_rate() {
+    let spec = Spec::from_yaml("clusters: [{name: a, clientRate: 1000}]", "x").unwrap();
+    assert_eq!(spec, Spec::new([ClusterSpec::real("a", 1).with_client_rate(1000)]));
+}
+
+#[test]
 fn a_broken_file_is_refused_with_the_line_and_what_was_expected() {
     let text = reason("clusters:\n- name: a\n  nodez: 3\n");
     assert!(text.contains("line 3"), "{text}");
@@ -47,6 +53,7 @@ fn nonsense_is_refused_with_a_reason() {
         ("clusters: [{name: -a}]", "letter or digit at both ends"),
         ("clusters: [{name: ../../etc}]", "lower-case"),
         ("clusters: [{name: a, nodes: 51}]", "hollowNodes for scale"),
+        ("clusters: [{name: a, clientRate: 0}]", "between 1 and"),
         ("clusters: [{name: a, podCIDR: 10.1.2.3/16}]", "did you mean 10.1.0.0/16"),
         ("clusters: [{name: a, podCIDR: 10.80.0.0/16}]", "overlap"),
         ("clusters: [{name: a, podCIDR: 100.64.0.0/16}]", "nodes get their addresses"),
