@@ -33,6 +33,7 @@ pub(crate) mod obligations;
 mod reply;
 
 pub(crate) use close::{Why, over};
+pub use evaluate::SOLD_BY;
 pub(crate) use evaluate::{evaluate, ledger, pots, reservation};
 pub(crate) use reply::OFFERED;
 

@@ -49,6 +49,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use lending::SOLD_BY;
 pub use liqo_kit::Clock;
 pub use metrics::PeeringMetrics;
 pub use room::Room;

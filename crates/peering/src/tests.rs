@@ -148,7 +148,7 @@ fn same_end(story: &Story, expected: &Value, seed: u64) {
 
 /// Stories that have one end.
 static STORIES: LazyLock<Vec<(Story, Value)>> = LazyLock::new(|| {
-    let stories = [PULL, PUSH, CHANGES, UNPEER, BACK_AGAIN, WITHDRAW, RETURN, FORGET, BOTH_WAYS];
+    let stories = [PULL, PUSH, CHANGES, LESS, UNPEER, BACK_AGAIN, WITHDRAW, RETURN, FORGET, BOTH_WAYS];
     stories
         .into_iter()
         .map(|story| (story.undisturbed().state(), story))
@@ -196,6 +196,18 @@ const CHANGES: Story = Story {
         Act::Borrow(SOUTH, NORTH, "6"),
         Act::Nodes(NORTH, &["8", "8", "16"]),
         Act::Borrow(SOUTH, NORTH, "12"),
+    ],
+};
+
+/// One wants less, and then a little more.
+const LESS: Story = Story {
+    calls: &[(SOUTH, NORTH)],
+    acts: &[
+        Act::Borrow(SOUTH, NORTH, "9"),
+        Act::Borrow(SOUTH, NORTH, "3"),
+        // Less by so little that the offer stays what it is.
+        Act::Borrow(SOUTH, NORTH, "2950m"),
+        Act::Borrow(SOUTH, NORTH, "4"),
     ],
 };
 
@@ -275,6 +287,33 @@ fn a_consumer_that_asks_gets_a_contract_and_a_restart_writes_nothing() {
     assert_eq!(cpu(&PULL.undisturbed().really_sold(NORTH)), 3000);
     assert_eq!(cpu(&PUSH.undisturbed().really_sold(NORTH)), 3000);
     assert_eq!(cpu(&CHANGES.undisturbed().really_sold(NORTH)), 12000);
+}
+
+#[test]
+fn one_change_makes_one_amendment() {
+    // What people do after the first contract.
+    for (story, changes) in [(PULL, 0), (CHANGES, 4), (LESS, 3), (PUSH, 2)] {
+        assert_eq!(amendments(&story.undisturbed()), changes);
+        // The provider takes its time.
+        let mut world = story.begin();
+        for act in story.acts {
+            world.rest();
+            act.perform(&mut world);
+            loop {
+                while world.hear(SOUTH, 0) {}
+                world.sides[SOUTH].notice();
+                if !world.act(SOUTH, 0, Fate::Made) {
+                    break;
+                }
+            }
+        }
+        world.rest();
+        assert_eq!(amendments(&world), changes, "{}", world.told());
+    }
+}
+
+fn amendments(world: &World) -> usize {
+    world.writes.iter().filter(|write| write.contains("south: amend contract")).count()
 }
 
 #[test]

@@ -75,6 +75,17 @@ impl Borrowing<'_> {
         Asked::Yes
     }
 
+    /// Whether what is offered is the answer to what we want now.
+    pub(super) fn is_answered(&self) -> bool {
+        // Where nobody is asked, what is offered answers nothing else.
+        let Some(request) = self.request() else { return true };
+        let wanted = self.wants().map_or_else(|_| Resources::new(), |wants| wants.wanted);
+        let conditions = request.status.iter().flat_map(|status| &status.conditions);
+        let answer = conditions.into_iter().find(|it| it.type_ == OFFERED);
+        request.spec.resources == offer::texts(&wanted)
+            && answer.is_some_and(|answer| answer.observed_generation == request.metadata.generation)
+    }
+
     fn new_request(&self, wanted: &Resources) -> ResourceRequest {
         let me = &self.view.me.identity;
         let mut all = labels_of();

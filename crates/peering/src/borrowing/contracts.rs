@@ -137,7 +137,9 @@ impl<'a> Borrowing<'a> {
             return;
         }
         let renewed = self.is_due(agreed, signed.time.0, planned);
-        if !copies::has_logged(self.view, agreed) {
+        // What else we want is offered in a moment: one change of mind makes one amendment, not one for each offer.
+        let answered = renewed || self.is_answered();
+        if !answered || !copies::has_logged(self.view, agreed) {
             return;
         }
         match draft.amendment(agreed, renewed, self.view.now) {

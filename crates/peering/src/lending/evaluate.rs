@@ -19,11 +19,11 @@ use crate::places::{Me, Peer, View};
 const RESERVED: &str = "sharing.liqo.io/provider-signature";
 
 /// Annotation on our copy of a contract at a peer: the policy that it is sold by, for when the peer is out of reach.
-const POLICY: &str = "sharing.liqo.io/policy";
+pub const SOLD_BY: &str = "sharing.liqo.io/policy";
 
 /// What our copy of a contract notes before we sign the original.
 pub(crate) fn reservation(signature: &str, pot: &Pot) -> Vec<(String, String)> {
-    let policy = pot.iter().map(|policy| (POLICY.to_owned(), policy.clone()));
+    let policy = pot.iter().map(|policy| (SOLD_BY.to_owned(), policy.clone()));
     policy.chain([(RESERVED.to_owned(), signature.to_owned())]).collect()
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn ledger(index: &Index, me: &Me) -> Arc<Ledger> {
     index.memory.ledger(|| {
         let pots = pots(index, me);
         let pot_of = |peer: &ClusterId, deal: &Deal| {
-            let noted = || deal.annotations().get(POLICY).filter(|_| is_copy(&**deal)).cloned();
+            let noted = || deal.annotations().get(SOLD_BY).filter(|_| is_copy(&**deal)).cloned();
             pots.get(peer).cloned().unwrap_or_else(noted)
         };
         let deals = index.here.contracts.iter().map(|(_, deal)| deal);

@@ -75,7 +75,8 @@ impl Lending<'_> {
                 self.view.now,
             );
         };
-        if let Some(request) = self.request() {
+        // A request is answered when the offer says what it should, so that the peer knows that it need not wait.
+        if let Some(request) = self.request().filter(|_| standing != Standing::Changing) {
             let message = offer.policy.as_ref().map_or_else(
                 || "the cluster shares with everybody".to_owned(),
                 |policy| format!("policy {policy} applies"),
