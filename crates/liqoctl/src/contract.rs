@@ -154,4 +154,4 @@ fn view(clusters: &[ForeignCluster], contract: &Contract, me: &str) -> ContractV
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

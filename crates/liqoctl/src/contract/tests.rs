@@ -13,7 +13,7 @@ use super::*;
 use crate::peering::testing::{cluster, contract, made_at};
 use crate::style::Style;
 
-fn identity(name: &str) -> Identity {
+pub(crate) fn identity(name: &str) -> Identity {
     let wanted = Wanted { id: Some(name.parse().unwrap()), name: Some(name.parse().unwrap()) };
     Identity::generate(&wanted).unwrap()
 }
@@ -38,7 +38,7 @@ fn terms(north: &Identity, south: &Identity) -> Terms {
 }
 
 /// A contract that both signed.
-fn signed(north: &Identity, south: &Identity) -> Contract {
+pub(crate) fn signed(north: &Identity, south: &Identity) -> Contract {
     let terms = terms(north, south);
     let text = String::from_utf8(terms.canonical().to_vec()).unwrap();
     let mut contract = Contract::new(

@@ -7,7 +7,8 @@ use liqo_peering::stock::{NodeFacts, Stock};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::peering::testing::{cluster, telling};
+use crate::contract::tests::{identity, signed};
+use crate::peering::testing::{cluster, offer, telling};
 
 /// A world with one node of eight cores, two peers, and these policies.
 fn world(policies: &[Value]) -> World {
@@ -122,4 +123,26 @@ fn the_list_says_whom_a_policy_is_about_and_what_is_wrong_with_it() {
     );
     let text = list::table(&[gold, deny, typo], true);
     assert!(text.contains("gold-only") && text.contains("Automatic"), "{text}");
+}
+
+#[test]
+fn what_is_sold_by_an_offer_that_lies_at_the_consumer_counts_for_its_policy() {
+    let (north, south) = (identity("north"), identity("south"));
+    let peers = [telling(cluster("south", "south"), &[])];
+    let key = liqo_peering::paper::party(&north).unwrap().key;
+    let by = |contract: &liqo_api::Contract, offers: &[liqo_api::ResourceOffer]| {
+        let ledger = world::ledger("north", Some(&key), &peers, offers, std::slice::from_ref(contract));
+        let pots: Vec<_> = ledger.sales().map(|sale| sale.pot.clone()).collect();
+        pots
+    };
+    let mut contract = signed(&north, &south);
+    assert_eq!(by(&contract, &[]), [None]);
+    contract.metadata.annotations = Some([(liqo_peering::SOLD_BY.to_owned(), "gold".to_owned())].into());
+    assert_eq!(by(&contract, &[]), [None], "what others write onto the original means nothing");
+    contract.metadata.labels = Some([("liqo.io/replicated".to_owned(), "true".to_owned())].into());
+    assert_eq!(by(&contract, &[]), [Some("gold".to_owned())]);
+    // Where the offer lies here, it says so itself.
+    let mut here = offer("north", "Accepted", "");
+    here.spec.policy = Some("silver".to_owned());
+    assert_eq!(by(&contract, &[here]), [Some("silver".to_owned())]);
 }

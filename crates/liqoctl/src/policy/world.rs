@@ -16,8 +16,8 @@ use liqo_core::contract::{PublicKey, Terms};
 use liqo_core::ledger::{Ledger, Pot, Sale};
 use liqo_core::policy::{Peer, Percent, Policy, Spec};
 use liqo_install::names::FIELD_MANAGER;
-use liqo_peering::paper;
 use liqo_peering::stock::{Stock, gather};
+use liqo_peering::{SOLD_BY, paper};
 
 use crate::access::Connection;
 use crate::contract::documents;
@@ -121,13 +121,20 @@ pub(super) fn ledger(
     offers: &[ResourceOffer],
     contracts: &[Contract],
 ) -> Ledger {
-    let pot = |consumer: &str| -> Pot {
+    let offer_to = |consumer: &str| {
         let cluster = clusters.iter().find(|cluster| id_of(cluster) == Some(consumer))?;
         let here = tenant_namespace(cluster)?;
         let ours = |offer: &&ResourceOffer| {
             offer.spec.cluster_id == me && offer.namespace().as_deref() == Some(here)
         };
-        offers.iter().find(ours)?.spec.policy.clone()
+        offers.iter().find(ours)
+    };
+    let pot = |contract: &Contract| -> Pot {
+        match offer_to(&contract.spec.consumer_id) {
+            Some(offer) => offer.spec.policy.clone(),
+            // The offer lies at the consumer; our copy of the contract notes what it is sold by.
+            None => contract.annotations().get(SOLD_BY).filter(|_| is_copy(contract)).cloned(),
+        }
     };
     let sale = |contract: &Contract| {
         let status = contract.status.as_ref().filter(|status| !status.phase.is_over())?;
@@ -138,9 +145,13 @@ pub(super) fn ledger(
             return None;
         }
         let since = contract.creation_timestamp().map_or(Timestamp::MIN, |time| time.0);
-        Some((Sale::of(&terms, pot(&contract.spec.consumer_id), since), true))
+        Some((Sale::of(&terms, pot(contract), since), true))
     };
     contracts.iter().filter_map(sale).collect()
+}
+
+fn is_copy(contract: &Contract) -> bool {
+    contract.labels().get(labels::REPLICATED).map(String::as_str) == Some(labels::TRUE)
 }
 
 /// The policies of a file, as the API server would keep them; it refuses what it would refuse.
