@@ -42,6 +42,13 @@ pub const DECISION: &str = "sharing.liqo.io/decision";
 /// On a [`NamespaceOffloading`](crate::NamespaceOffloading) made because of a label on the namespace.
 pub const CONTROLLED_BY: &str = "liqo.io/resource-controlled-by";
 
+/// On a [`NamespaceOffloading`](crate::NamespaceOffloading) or its namespace: for how many seconds pods wait for a provider
+/// that does not answer before they are started elsewhere, or [`FAILOVER_NEVER`].
+pub const FAILOVER: &str = "liqo.io/failover";
+
+/// Value of [`FAILOVER`]: pods wait for their provider for ever.
+pub const FAILOVER_NEVER: &str = "never";
+
 /// On a namespace made for a peer: `namespace/name` of the [`NamespaceMap`](crate::NamespaceMap) that asked for it.
 pub const MANAGED_BY_NAMESPACE_MAP: &str = "liqo.io/managed-by-namespace-map";
 
@@ -50,6 +57,25 @@ pub const ORIGINAL_NAME: &str = "liqo.io/original-name";
 
 /// On a service: keep its node ports when it is reflected.
 pub const FORCE_REMOTE_NODE_PORT: &str = "liqo.io/force-remote-node-port";
+
+/// On a [`ShadowPod`](crate::ShadowPod): the UID of the pod at the consumer that it was made for.
+pub const POD_UID: &str = "virtualkubelet.liqo.io/pod-uid";
+
+/// On a [`ShadowPod`](crate::ShadowPod): a digest of what its consumer wants, by which it sees that nothing changed.
+pub const CONTENT: &str = "virtualkubelet.liqo.io/content";
+
+/// On an object of an offloaded namespace, with the value `true`: it stays at home.
+pub const SKIP_REFLECTION: &str = "liqo.io/skip-reflection";
+
+/// On a virtual node, with any value: nothing new is placed there, and what runs there is moved elsewhere.
+pub const DRAIN: &str = "virtual-node.liqo.io/drain";
+
+/// On a virtual node that is being emptied: since when, as RFC 3339.
+pub const DRAINING_SINCE: &str = "virtual-node.liqo.io/draining-since";
+
+/// On a virtual node: the keys of the labels that it has from the provider's offer or from the administrator's flags,
+/// separated by commas. Other labels are not Liqo's to change.
+pub const OFFERED_LABELS: &str = "virtual-node.liqo.io/offered-labels";
 
 /// On the gateway's service: the address of the node with the active gateway.
 pub const GATEWAY_NODE_IP: &str = "net.liqo.io/gatewayNodeIP";

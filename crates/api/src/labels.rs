@@ -66,6 +66,10 @@ pub const OFFLOADING_ENABLED: &str = "liqo.io/enabled";
 /// On an offloaded namespace, with the value `true`: its pods may be placed on virtual nodes.
 pub const SCHEDULING_ENABLED: &str = "liqo.io/scheduling-enabled";
 
+/// On an offloaded namespace: where its pods may run, a [`PodOffloadingStrategy`](crate::namespace_offloading::PodOffloadingStrategy); for
+/// admission policies, which see labels only.
+pub const OFFLOADING_STRATEGY: &str = "offloading.liqo.io/strategy";
+
 /// On a local pod that runs elsewhere, with the value `true`.
 pub const SHADOW_POD: &str = "liqo.io/shadowPod";
 

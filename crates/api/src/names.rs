@@ -16,7 +16,20 @@ pub const NAMESPACE_OFFLOADING: &str = "offloading";
 /// Taint key that keeps pods off virtual nodes unless their namespace is offloaded.
 pub const VIRTUAL_NODE_TAINT: &str = "virtual-node.liqo.io/not-allowed";
 
-const TENANT_NAMESPACE_PREFIX: &str = "liqo-tenant-";
+/// Taint key of a virtual node whose provider does not answer; pods tolerate it for as long as their namespace says.
+pub const UNREACHABLE_TAINT: &str = "virtual-node.liqo.io/unreachable";
+
+/// ClusterRole that a consumer is given in the namespaces that a provider hosts for it.
+pub const REMOTE_TENANT_ROLE: &str = "liqo-remote-tenant";
+
+/// RoleBinding that gives it.
+pub const REMOTE_TENANT_BINDING: &str = "liqo-tenant";
+
+/// ResourceQuota with what a contract allows, in each namespace that a provider hosts.
+pub const CONTRACT_QUOTA: &str = "liqo-contract";
+
+/// What the names of tenant namespaces begin with.
+pub const TENANT_NAMESPACE_PREFIX: &str = "liqo-tenant-";
 const VIRTUAL_NODE_PREFIX: &str = "liqo-";
 
 /// Hex digits that tell two shortened names apart; 40 bits, as the names may be chosen by a stranger.
