@@ -4,13 +4,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::{
     PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
 };
-use liqo_api::{ForeignCluster, annotations, labels};
+use liqo_api::{Contract, ForeignCluster, annotations, labels};
 use liqo_inspect::age;
 use tokio::time::{Instant, sleep};
 
@@ -30,8 +30,23 @@ pub(crate) struct Unpeer {
     /// The cluster: its name here, its ID, or its own name
     #[arg(value_name = "CLUSTER")]
     name: String,
+    /// What to end: what is borrowed from it, what is lent to it, or both
+    #[arg(long, value_enum, default_value_t)]
+    direction: Direction,
     #[command(flatten)]
     how: How,
+}
+
+/// Which way resources go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Direction {
+    /// Whatever there is between the two clusters
+    #[default]
+    Both,
+    /// What is borrowed from the other cluster
+    Outgoing,
+    /// What is lent to the other cluster
+    Incoming,
 }
 
 /// Arguments of `remove`.
@@ -70,11 +85,15 @@ struct How {
 }
 
 pub(crate) const UNPEER_EXAMPLES: &str = "Examples:
-  liqoctl unpeer milan                 # nothing is borrowed any more; the cluster stays known
-  liqoctl unpeer milan --force         # without waiting for the other cluster
-  liqoctl peer milan                   # borrow again
+  liqoctl unpeer milan                        # nothing is borrowed and nothing is lent any more; it stays known
+  liqoctl unpeer milan --direction outgoing   # nothing is borrowed any more; what is lent to it stays
+  liqoctl unpeer milan --direction incoming   # nothing is lent to it any more; what is borrowed stays
+  liqoctl unpeer milan --force                # without waiting for the other cluster
+  liqoctl peer milan                          # borrow again
+  liqoctl peer milan --bidirectional          # and let it borrow again
 
-Ends with 0 when nothing is borrowed, also when nothing was. What is lent to the other cluster stays.";
+Ends with 0 when it is over, also when there was nothing. Nothing is lent again until somebody says so; credentials stay, which
+liqoctl remove cluster takes away.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl remove cluster milan         # part in order, and forget it
@@ -90,22 +109,108 @@ impl Unpeer {
         let name = cluster.name_any();
         let mut progress = Progress::new(access.stderr());
         if cluster.metadata.deletion_timestamp.is_none() {
-            if cluster.spec.outgoing_peering_enabled != PeeringEnabled::No {
-                write::outgoing(&connection, &name, PeeringEnabled::No).await?;
-            }
+            let papers = Papers::read(&connection.client, cluster).await;
+            let papers = papers.context("cannot read the offers and contracts")?;
+            let ending = self.direction.ending(cluster, &papers);
+            write::enable(&connection, cluster, &ending).await?;
             if self.how.force {
                 write::annotate(&connection, &name, annotations::FORCE, Some(labels::TRUE)).await?;
             }
         }
-        let done = self.how.wait(&connection, &name, is_unpeered, &mut progress).await;
+        let over = |cluster: &ForeignCluster, papers: &Papers| self.direction.is_over(cluster, papers);
+        let done = self.how.wait(&connection, &name, over, &mut progress).await;
         // The next parting is to be in order again.
         if self.how.force {
             write::annotate(&connection, &name, annotations::FORCE, None).await?;
         }
         done?;
-        progress.done(&format!("nothing is borrowed from {name} any more"));
+        for line in self.remains(&connection, &name).await? {
+            progress.done(&line);
+        }
         Ok(ExitCode::SUCCESS)
     }
+
+    /// What is over, and what is not.
+    async fn remains(&self, connection: &Connection, name: &str) -> Result<Vec<String>> {
+        let seen = see(connection, name).await?;
+        Ok(match &seen {
+            Some((cluster, papers)) => self.direction.tell(cluster, papers),
+            None => vec![format!("{name} is gone")],
+        })
+    }
+}
+
+impl Direction {
+    const fn borrowed(self) -> bool {
+        matches!(self, Self::Both | Self::Outgoing)
+    }
+
+    const fn lent(self) -> bool {
+        matches!(self, Self::Both | Self::Incoming)
+    }
+
+    /// What the ForeignCluster is to say. Whoever parts from a cluster that never asked for anything has not forbidden it to
+    /// ask: then peering again is all that it takes to have things as they were.
+    fn ending(self, cluster: &ForeignCluster, papers: &Papers) -> write::Enabled {
+        let no = Some(PeeringEnabled::No);
+        let lends = cluster.peering_status(Part::IncomingPeering) != Status::None
+            || cluster.spec.incoming_peering_enabled == PeeringEnabled::Yes
+            || id_of(cluster)
+                .is_some_and(|id| papers.offered_to(id).is_some() || in_force(papers.lent_to(id)));
+        write::Enabled {
+            outgoing: no.filter(|_| self.borrowed()),
+            incoming: no.filter(|_| self == Self::Incoming || self == Self::Both && lends),
+        }
+    }
+
+    /// Nothing is left of what was to end.
+    fn is_over(self, cluster: &ForeignCluster, papers: &Papers) -> bool {
+        let borrowed = self.borrowed() && is_borrowed(cluster, papers);
+        let lent = self.lent() && is_lent(cluster, papers);
+        !borrowed && !lent
+    }
+
+    /// What is over, and what stays.
+    fn tell(self, cluster: &ForeignCluster, papers: &Papers) -> Vec<String> {
+        let name = cluster.name_any();
+        let refused = cluster.spec.incoming_peering_enabled == PeeringEnabled::No;
+        let outgoing = match (self.borrowed(), is_borrowed(cluster, papers)) {
+            (true, _) => Some(format!("nothing is borrowed from {name} any more")),
+            (false, true) => Some(format!("what is borrowed from {name} stays")),
+            (false, false) => None,
+        };
+        let incoming = match (self.lent(), is_lent(cluster, papers)) {
+            (true, _) if refused => Some(format!(
+                "nothing is lent to {name} any more, and it is refused until somebody runs liqoctl peer {name} \
+                 --bidirectional"
+            )),
+            (true, _) => Some(format!("nothing is lent to {name}")),
+            (false, true) => Some(format!(
+                "what is lent to {name} stays; liqoctl unpeer {name} --direction incoming ends it"
+            )),
+            (false, false) => None,
+        };
+        let known = format!("{name} stays known; liqoctl remove cluster {name} forgets it");
+        outgoing.into_iter().chain(incoming).chain([known]).collect()
+    }
+}
+
+/// Whether something is borrowed, or is left of what was.
+fn is_borrowed(cluster: &ForeignCluster, papers: &Papers) -> bool {
+    let over = cluster.peering_status(Part::OutgoingPeering) == Status::None;
+    !over || in_force(id_of(cluster).and_then(|id| papers.lent_by(id)))
+}
+
+/// Whether something is lent, or is left of what was. One who still asks is refused, and gets nothing.
+fn is_lent(cluster: &ForeignCluster, papers: &Papers) -> bool {
+    let status = cluster.peering_status(Part::IncomingPeering);
+    let over = status == Status::None
+        || status == Status::Denied && cluster.spec.incoming_peering_enabled == PeeringEnabled::No;
+    !over || in_force(id_of(cluster).and_then(|id| papers.lent_to(id)))
+}
+
+fn in_force(contract: Option<&Contract>) -> bool {
+    contract.and_then(|it| it.status.as_ref()).is_some_and(|status| status.phase.is_in_force())
 }
 
 impl Arguments {
@@ -151,15 +256,6 @@ async fn delete(connection: &Connection, cluster: &ForeignCluster) -> Result<()>
         Err(error) => Err(connection.target.explain(&error))
             .with_context(|| format!("cannot delete the ForeignCluster {name}")),
     }
-}
-
-/// Nothing is borrowed, and nothing is left of what was.
-fn is_unpeered(cluster: &ForeignCluster, papers: &Papers) -> bool {
-    let over = matches!(cluster.peering_status(Part::OutgoingPeering), Status::None);
-    let borrowed = id_of(cluster).and_then(|id| papers.lent_by(id));
-    let in_force =
-        borrowed.and_then(|it| it.status.as_ref()).is_some_and(|status| status.phase.is_in_force());
-    over && !in_force
 }
 
 impl How {

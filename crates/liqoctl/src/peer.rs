@@ -10,6 +10,7 @@ use liqo_api::ForeignCluster;
 use liqo_api::foreign_cluster::{
     PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
 };
+use liqo_api::names::ClusterId;
 use liqo_authentication::tokens::{self, NewToken};
 
 use crate::access::{Access, Connection, parse_namespace};
@@ -49,6 +50,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl peer --remote-context provider                   # both sides at once, with one kubeconfig
   liqoctl peer milan --remote-kubeconfig milan.kubeconfig  # with another one, and a name of one's own
   liqoctl peer --remote-context provider --bidirectional   # each borrows from the other
+  liqoctl peer milan --bidirectional                       # and does not refuse it, as after liqoctl unpeer
 
 Says each phase as it is done, and what is waited for and since when. Ends with 0 when the other cluster lends; with 1 when it
 refuses, when somebody has to decide, or when the time is over. Running it again goes on.";
@@ -69,13 +71,7 @@ impl Arguments {
         self.both_sides(&connection, &other, progress).await
     }
 
-    async fn with_known(self, connection: &Connection, progress: Progress) -> Result<ExitCode> {
-        if self.bidirectional {
-            bail!(
-                "--bidirectional needs the other cluster: name it with --remote-context or --remote-kubeconfig, or run \
-                 liqoctl peer there"
-            );
-        }
+    async fn with_known(self, connection: &Connection, mut progress: Progress) -> Result<ExitCode> {
         let all = known::list(connection).await?;
         let cluster = known::find(&all, self.name.as_deref().unwrap_or_default())?;
         let name = cluster.name_any();
@@ -84,8 +80,19 @@ impl Arguments {
                 "{name} is being removed. Wait until it is gone, and add it again; liqoctl status peer {name} shows more"
             );
         }
-        if cluster.spec.outgoing_peering_enabled != PeeringEnabled::Yes {
-            write::outgoing(connection, &name, PeeringEnabled::Yes).await?;
+        let refused = cluster.spec.incoming_peering_enabled == PeeringEnabled::No;
+        let wanted = write::Enabled {
+            outgoing: Some(PeeringEnabled::Yes),
+            incoming: Some(PeeringEnabled::Auto).filter(|_| refused && self.bidirectional),
+        };
+        write::enable(connection, cluster, &wanted).await?;
+        if self.bidirectional {
+            progress.done(&format!(
+                "{name} may borrow from here, which it does when somebody runs liqoctl peer there"
+            ));
+        } else if refused {
+            progress
+                .warn(&format!("nothing is lent to {name}: it is refused here; --bidirectional allows it"));
         }
         self.waiting.finish(connection, &name, progress).await
     }
@@ -105,9 +112,14 @@ impl Arguments {
             progress.warn(&note);
         }
         let name = self.introduce(here, there, &lender, self.name.clone(), &mut progress).await?;
+        // Whoever has the keys of both clusters and says that one borrows says that the other lends.
+        not_refused(there, &me.id, &mut progress).await?;
         let back = if self.bidirectional {
+            let other = lender.identity.id.clone();
             let (lender, _) = own::wait(here, self.waiting.timeout, &mut progress).await?;
-            Some(self.introduce(there, here, &lender, None, &mut progress).await?)
+            let back = self.introduce(there, here, &lender, None, &mut progress).await?;
+            not_refused(here, &other, &mut progress).await?;
+            Some(back)
         } else {
             None
         };
@@ -152,6 +164,18 @@ impl Arguments {
         };
         declare_with(here, &wanted, token.as_ref(), self.waiting.timeout, progress).await
     }
+}
+
+/// Takes back that a borrower is refused, if it is.
+async fn not_refused(lender: &Connection, borrower: &ClusterId, progress: &mut Progress) -> Result<()> {
+    let all = known::list(lender).await?;
+    let known = all.iter().find(|cluster| id_of(cluster) == Some(borrower.as_str()));
+    if let Some(cluster) = known
+        && write::lend_again(lender, cluster).await?
+    {
+        progress.done(&format!("{} is not refused any more", cluster.name_any()));
+    }
+    Ok(())
 }
 
 /// Who is let in needs no token.

@@ -26,6 +26,7 @@ async fn two_clusters_meet_agree_and_part() {
     unpeering_can_be_repeated_and_undone(&pair);
     removing_forgets_on_both_sides(&pair);
     both_sides_are_done_at_once_and_both_ways(&pair);
+    parting_is_one_way_or_both(&pair);
     a_revoked_peer_is_out(&pair);
     parting_from_a_cluster_that_is_gone_is_bounded(&pair).await;
 }
@@ -232,6 +233,7 @@ fn unpeering_can_be_repeated_and_undone(pair: &Pair) {
         (&"None".into(), &"No".into()),
         "{peer:#}"
     );
+    assert_eq!(peer["incoming"]["enabled"], "Auto", "nobody asked for anything: {peer:#}");
     pair.until(PROVIDER, &["contract", "list", "-o", "json"], |said| !said.out.contains("\"Active\""));
     pair.ok(CONSUMER, &["peer", PROVIDER]).tells(&["contract: c-"]);
     assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
@@ -257,6 +259,37 @@ fn both_sides_are_done_at_once_and_both_ways(pair: &Pair) {
         assert_eq!(status["incoming"]["status"], "Established", "{status:#}");
         assert_eq!(pair.json(cluster, &["contract", "list"]).as_array().unwrap().len(), 2);
     }
+}
+
+fn parting_is_one_way_or_both(pair: &Pair) {
+    let active = |pair: &Pair, cluster: &str| {
+        let all = pair.json(cluster, &["contract", "list"]);
+        all.as_array().unwrap().iter().filter(|contract| contract["phase"] == "Active").count()
+    };
+    let one_way = ["unpeer", "milan", "--direction", "incoming"];
+    for _ in 0..2 {
+        pair.ok(CONSUMER, &one_way)
+            .tells(&["nothing is lent to milan any more", "what is borrowed from milan stays"]);
+        assert_eq!(active(pair, CONSUMER), 1);
+    }
+    let words = "the provider does not lend to this cluster";
+    pair.until(PROVIDER, &["status", "peer", CONSUMER], |said| said.out.contains(words));
+    for _ in 0..2 {
+        pair.ok(CONSUMER, &["unpeer", "milan"]).tells(&[
+            "nothing is borrowed from milan any more",
+            "nothing is lent to milan any more",
+            "stays known",
+        ]);
+        assert_eq!(active(pair, CONSUMER), 0);
+    }
+    pair.until(PROVIDER, &["contract", "list", "-o", "json"], |said| !said.out.contains("\"Active\""));
+    pair.ok(CONSUMER, &["peer", "milan"]).tells(&["it is refused here", "contract: c-"]);
+    pair.ok(CONSUMER, &["peer", "milan", "--remote-context", PROVIDER, "--bidirectional"])
+        .tells(&["milan is not refused any more", "contract: c-"]);
+    pair.ok(CONSUMER, &["unpeer", "milan", "--direction", "outgoing"])
+        .tells(&["nothing is borrowed from milan any more", "what is lent to milan stays"]);
+    assert_eq!(active(pair, CONSUMER), 1);
+    pair.ok(CONSUMER, &["peer", "milan"]).tells(&["contract: c-"]);
 }
 
 fn a_revoked_peer_is_out(pair: &Pair) {

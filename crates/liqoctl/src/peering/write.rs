@@ -1,8 +1,8 @@
 //! Small changes of ForeignClusters.
 
 use anyhow::{Context as _, Result};
-use kube::Api;
 use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use liqo_api::ForeignCluster;
 use liqo_api::foreign_cluster::PeeringEnabled;
 use liqo_install::names::FIELD_MANAGER;
@@ -13,6 +13,45 @@ use crate::access::Connection;
 /// Says whether to borrow from a cluster.
 pub(crate) async fn outgoing(connection: &Connection, name: &str, enabled: PeeringEnabled) -> Result<()> {
     change(connection, name, &json!({"spec": {"outgoingPeeringEnabled": enabled}})).await.map(drop)
+}
+
+/// What a ForeignCluster is to say about lending and borrowing; what is not said stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Enabled {
+    pub(crate) outgoing: Option<PeeringEnabled>,
+    pub(crate) incoming: Option<PeeringEnabled>,
+}
+
+/// Says so, in one write; in none where it is said already.
+pub(crate) async fn enable(
+    connection: &Connection,
+    cluster: &ForeignCluster,
+    wanted: &Enabled,
+) -> Result<()> {
+    let mut spec = serde_json::Map::new();
+    let fields = [
+        ("outgoingPeeringEnabled", wanted.outgoing, cluster.spec.outgoing_peering_enabled),
+        ("incomingPeeringEnabled", wanted.incoming, cluster.spec.incoming_peering_enabled),
+    ];
+    for (field, wanted, said) in fields {
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != said) {
+            spec.insert(field.to_owned(), json!(wanted));
+        }
+    }
+    if spec.is_empty() {
+        return Ok(());
+    }
+    change(connection, &cluster.name_any(), &json!({ "spec": spec })).await.map(drop)
+}
+
+/// Does not refuse any more to lend to a cluster; whether it did.
+pub(crate) async fn lend_again(connection: &Connection, cluster: &ForeignCluster) -> Result<bool> {
+    let refused = cluster.spec.incoming_peering_enabled == PeeringEnabled::No;
+    if refused {
+        let auto = Enabled { incoming: Some(PeeringEnabled::Auto), ..Enabled::default() };
+        enable(connection, cluster, &auto).await?;
+    }
+    Ok(refused)
 }
 
 /// Sets an annotation, or removes it.
