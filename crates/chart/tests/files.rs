@@ -102,13 +102,14 @@ fn every_property_of_the_schema_is_described_and_unknown_ones_are_refused() {
 }
 
 /// What the manager registers, by the files that do it.
-const REGISTRATIONS: [&str; 8] = [
+const REGISTRATIONS: [&str; 9] = [
     "crates/kit/src/watch/metrics.rs",
     "crates/kit/src/write/metrics.rs",
     "crates/identity/src/metrics.rs",
     "crates/discovery/src/metrics.rs",
     "crates/authentication/src/metrics.rs",
     "crates/peering/src/metrics.rs",
+    "crates/offloading/src/metrics.rs",
     "crates/liqo/src/process.rs",
     "crates/liqo/src/manager/process.rs",
 ];

@@ -5,6 +5,7 @@
 //!  probes ◀──┤ :8081   readiness: watches live; the leader's identity is established            │
 //!  metrics ◀─┤ :8080                                                                             │
 //!    peers ◀─┤ :5000   the authentication service, in all                                       │
+//! API server ◀ :9443   the webhook that places pods, in all                                    │
 //!            │ lease ── who leads ──▶ rooms write              watches ──▶ rooms know, in all    │
 //!            └───────────────────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -51,6 +52,7 @@ pub fn rules() -> Vec<Rule> {
         liqo_discovery::WAN_RULES,
         liqo_peering::RULES,
         liqo_providers::RULES,
+        liqo_offloading::RULES,
     ]
     .concat()
 }

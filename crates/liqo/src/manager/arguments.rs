@@ -179,6 +179,10 @@ pub(super) struct Offloading {
     /// Shadow pods that are worked on at the same time
     #[arg(long, env = "LIQO_SHADOW_POD_CTRL_WORKERS", default_value = "10", value_name = "NUMBER")]
     pub(super) shadow_pod_ctrl_workers: Workers,
+
+    /// Where to answer the API server about pods, over HTTPS
+    #[arg(long, env = "LIQO_WEBHOOK_ADDRESS", default_value = ":9443", value_name = "ADDRESS")]
+    pub(super) webhook_address: Listen,
 }
 
 /// The nodes that stand for other clusters.

@@ -53,6 +53,7 @@ pub(super) const NOTES: &[(&str, Note)] = &[
     ("foreign-cluster-workers", Nothing(NO_WORKERS)),
     ("offloading-status-requeue-period", Nothing(NO_POLLING)),
     ("shadow-pod-ctrl-workers", Nothing(NO_WORKERS)),
+    ("webhook-address", Used),
     ("node-extra-annotations", Later),
     ("node-extra-labels", Later),
     ("kubelet-image", Nothing(NO_POD)),

@@ -34,9 +34,11 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     admin.ready.add("leader-election", || Err("starting".to_owned()));
     arguments.process.serve(&supervisor, &admin).await?;
     let listener = bind("other clusters", "--auth-address", arguments.peering.auth_address).await?;
+    let webhook = bind("the API server", "--webhook-address", arguments.offloading.webhook_address).await?;
 
     rooms.start(&supervisor, &watches);
     rooms.authentication.serve(&supervisor, listener);
+    rooms.offloading.serve(&supervisor, webhook);
     rooms.add_checks(&admin.ready);
     election.add_check(&admin.ready, &rooms);
     let leaders = rooms.leaders(&supervisor, &writes);

@@ -36,6 +36,7 @@ pub(super) struct Rooms {
     discovery: liqo_discovery::Room,
     peering: liqo_peering::Room,
     providers: liqo_providers::Providers,
+    pub(super) offloading: liqo_offloading::Room,
     /// Who we are, for those who need no key.
     own: watch::Sender<Option<names::Identity>>,
 }
@@ -68,7 +69,10 @@ impl Rooms {
             liqo_providers::Settings::default(),
             own.subscribe(),
         );
-        Self { identity, authentication, discovery, peering, providers, own }
+        let settings = liqo_offloading::Settings::new(arguments.identity.liqo_namespace.clone(), pod);
+        let offloading =
+            liqo_offloading::Room::new(client.clone(), settings, own.subscribe(), providers.subscribe());
+        Self { identity, authentication, discovery, peering, providers, offloading, own }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
@@ -76,6 +80,7 @@ impl Rooms {
         self.authentication.metrics().register(registry);
         self.discovery.metrics().register(registry);
         self.peering.metrics().register(registry);
+        self.offloading.metrics().register(registry);
     }
 
     /// Starts to watch, in every process.
@@ -85,6 +90,7 @@ impl Rooms {
         self.discovery.start(supervisor, watches);
         self.peering.start(supervisor, watches);
         self.providers.start(supervisor, watches);
+        self.offloading.start(supervisor, watches);
         let (mut identity, own) = (self.identity.identity(), self.own.clone());
         supervisor.critical("own identity", |stop| async move {
             loop {
@@ -109,6 +115,14 @@ impl Rooms {
         self.discovery.add_checks(checks);
         self.peering.add_checks(checks);
         self.providers.add_checks(checks);
+        self.offloading.add_checks(checks);
+    }
+
+    /// Leads in the room of namespaces, once it is known who lends.
+    async fn offload(&self, queue: &Queue, leadership: Leadership) {
+        if leadership.ended().run_until_cancelled(self.providers.complete()).await.is_some() {
+            self.offloading.lead(queue, leadership).await;
+        }
     }
 
     /// Whether the rooms lead.
@@ -118,17 +132,18 @@ impl Rooms {
 
     /// Makes the rooms' queues and starts what drains them.
     pub(super) fn leaders(self, supervisor: &Supervisor, writes: &WriteMetrics) -> Leaders {
-        let [identity, authentication, discovery, peering] = [
+        let [identity, authentication, discovery, peering, offloading] = [
             ("identity", self.identity.queue(writes)),
             ("authentication", self.authentication.queue(writes)),
             ("discovery", self.discovery.queue(writes)),
             ("peering", self.peering.queue(writes)),
+            ("offloading", self.offloading.queue(writes)),
         ]
         .map(|(name, (queue, worker))| {
             process::drain(supervisor, name, worker);
             queue
         });
-        Leaders { rooms: self, queues: Queues { identity, authentication, discovery, peering } }
+        Leaders { rooms: self, queues: Queues { identity, authentication, discovery, peering, offloading } }
     }
 }
 
@@ -137,6 +152,7 @@ struct Queues {
     authentication: Queue,
     discovery: Queue,
     peering: Queue,
+    offloading: Queue,
 }
 
 /// The rooms as they lead.
@@ -159,6 +175,7 @@ impl Leaders {
                 rooms.authentication.lead(&queues.authentication, leadership.clone()),
                 rooms.peering.lead(&queues.peering, leadership.clone()),
                 rooms.providers.measure(leadership.ended()),
+                rooms.offload(&queues.offloading, leadership.clone()),
             );
         };
         let finding = rooms.discovery.run(&queues.discovery, gate, leadership.ended().clone());
