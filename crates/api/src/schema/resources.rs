@@ -27,17 +27,22 @@ pub(super) fn is_quantity(text: &str) -> String {
     format!("{text}.matches('^{QUANTITY}$') && isQuantity({text})")
 }
 
-/// An amount that is not negative, and no more than Kubernetes says a quantity can be.
+/// The most of anything: what a contract can be about. The API server reads `9223372036854775807Ei` as 2^63 - 1, so that a limit
+/// there would let pass what nobody can reckon with.
+const MOST: &str = "1E";
+
+/// An amount that is not negative, and no more than can be reckoned with.
 pub(crate) fn amount(_: &mut SchemaGenerator) -> Schema {
     let shape = is_quantity("string(self)");
-    let size = "!quantity(string(self)).isLessThan(quantity('0')) && \
-                !quantity(string(self)).isGreaterThan(quantity('9223372036854775807'))";
+    let size = format!(
+        "!quantity(string(self)).isLessThan(quantity('0')) && !quantity(string(self)).isGreaterThan(quantity('{MOST}'))"
+    );
     let mut amount = json_schema!({ "x-kubernetes-int-or-string": true, "maxLength": MAX_QUANTITY });
     amount.insert(
         "x-kubernetes-validations".to_owned(),
         vec![rule(
             format!("{shape} && {size}"),
-            "must be a quantity that is not negative, such as 500m, 2 or 4Gi, and less than 2^63",
+            "must be a quantity that is not negative, such as 500m, 2 or 4Gi, and at most 1E (10^18)",
         )]
         .into(),
     );

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// The largest amount that a quantity can be.
-const LARGEST: &str = "9223372036854775807";
+const LARGEST: &str = "1000000000000000000";
 
 /// Fills the spec of an object of this kind; `false` for kinds that are never large.
 pub(crate) fn fill(plural: &str, spec: &mut Value) -> bool {
