@@ -9,9 +9,11 @@ mod install;
 mod kit;
 mod machine;
 mod measure;
+mod offloading;
 mod peering;
 mod sandbox;
 mod table;
+mod two;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,11 @@ use serde_json::json;
 
 use machine::Machine;
 use measure::Measurement;
+
+/// So many pods take a quarter of an hour at the rate that Kubernetes' controllers have by default, and are left out there.
+const MANY_PODS: u32 = 10_000;
+/// Requests a second at which controllers are no brake.
+const HIGH_RATE: u32 = 1000;
 
 /// What to measure, and with which programs.
 #[derive(Debug, clap::Args)]
@@ -49,6 +56,9 @@ pub(crate) struct Arguments {
     /// How many clusters peer with a hub
     #[arg(long, default_value_t = 24, value_name = "N")]
     peers: usize,
+    /// How many pods are offloaded, one size after the other
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 1000, MANY_PODS], value_name = "N")]
+    pods: Vec<u32>,
     /// How often clusters with real nodes are started
     #[arg(long, default_value_t = 3, value_name = "N")]
     real_rounds: usize,
@@ -68,6 +78,8 @@ enum Part {
     Peering,
     /// The hub alone: many peers at once, an idle peer, a restart
     Hub,
+    /// Pods that run elsewhere, against the same pods directly there
+    Offloading,
 }
 
 /// Measures, prints a table, and writes `results.json` and `chart.svg`. A missed target is a result; something that
@@ -111,6 +123,12 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<()> {
     }
     if wanted(Part::Peering) || wanted(Part::Hub) {
         book.add("a hub", || peering::hub(&programs, arguments.peers));
+    }
+    if wanted(Part::Offloading) {
+        let sizes = &arguments.pods;
+        let usual: Vec<u32> = sizes.iter().copied().filter(|pods| *pods < MANY_PODS).collect();
+        book.add("offloading at usual rates", || offloading::measure(&programs, None, &usual));
+        book.add("offloading at high rates", || offloading::measure(&programs, Some(HIGH_RATE), sizes));
     }
     let load_at_end = machine::load();
     println!("{}", table::draw(&book.measurements));

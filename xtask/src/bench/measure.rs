@@ -13,6 +13,8 @@ mod tests;
 pub(super) enum Unit {
     /// Wall-clock time.
     Seconds,
+    /// Time of which a second is much.
+    Milliseconds,
     /// Millions of bytes.
     Megabytes,
     /// CPU seconds per second.
@@ -26,6 +28,7 @@ impl Unit {
     pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Seconds => format!("{value:.2} s"),
+            Self::Milliseconds => format!("{value:.2} ms"),
             Self::Megabytes => format!("{value:.1} MB"),
             Self::Cores => format!("{value:.3} core"),
             Self::Count => format!("{value:.1}").trim_end_matches(".0").to_owned(),

@@ -11,8 +11,9 @@ mod manager;
 mod objects;
 mod pair;
 
-/// Beside whatever other sandboxes the machine has.
-const SANDBOX: &str = "bench";
+pub(super) use manager::until;
+
+use super::two::SANDBOX;
 
 /// The programs under measurement, and where what they need besides is put.
 pub(super) struct Programs {
@@ -55,7 +56,7 @@ fn measured(
     Ok(Measurement { what: what.to_owned(), unit, samples: samples(runs)?, target, baseline })
 }
 
-fn is_there(program: &Path) -> Result<()> {
+pub(super) fn is_there(program: &Path) -> Result<()> {
     anyhow::ensure!(program.is_file(), "{} is not there: run tools/build bench", program.display());
     Ok(())
 }

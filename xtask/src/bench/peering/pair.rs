@@ -1,21 +1,18 @@
 //! Two installed clusters: how long peering takes as a person sees it, and how soon the local network tells.
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::ops::Deref;
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
 use tokio::time::Instant;
 
 use super::manager::until;
 use super::objects::{in_force, is_empty, known, sign_certificate};
-use super::{Programs, SANDBOX, is_there, measured};
+use super::{Programs, measured};
 use crate::bench::measure::{Measurement, Unit};
-
-const CONSUMER: &str = "consumer";
-const PROVIDER: &str = "provider";
+use crate::bench::two::{CONSUMER, PROVIDER, Two, said};
 
 const PEERED: f64 = 2.0;
 const FOUND: f64 = 2.0;
@@ -24,16 +21,18 @@ const FOUND: f64 = 2.0;
 const DISCOVERY_METRICS: u16 = 5872;
 
 /// Two clusters with liqo in pods; gone when it is let go of.
-struct Pair {
-    liqoctl: PathBuf,
-    kubeconfig: PathBuf,
-    consumer: Client,
-    provider: Client,
+struct Pair(Two);
+
+impl Deref for Pair {
+    type Target = Two;
+
+    fn deref(&self) -> &Two {
+        &self.0
+    }
 }
 
 /// The numbers of two clusters.
 pub(super) async fn measure(programs: &Programs, rounds: usize) -> Result<Vec<Measurement>> {
-    is_there(&programs.liqoctl)?;
     let pair = Pair::start(programs).await?;
     let (mut peered, mut told, mut parted, mut signed) = (vec![], vec![], vec![], vec![]);
     for round in 1..=rounds {
@@ -66,16 +65,7 @@ pub(super) async fn measure(programs: &Programs, rounds: usize) -> Result<Vec<Me
 
 impl Pair {
     async fn start(programs: &Programs) -> Result<Self> {
-        let liqoctl = programs.liqoctl.clone();
-        let kubeconfig = programs.out.join("peering-bench.kubeconfig");
-        sandbox(&liqoctl, &["down"])?;
-        sandbox(&liqoctl, &["up", "--clusters", &format!("{CONSUMER},{PROVIDER}")])?;
-        let status: serde_json::Value = serde_json::from_str(&sandbox(&liqoctl, &["status", "-o", "json"])?)?;
-        let merged = status["kubeconfig"].as_str().context("the sandbox has no kubeconfig")?;
-        std::fs::copy(merged, &kubeconfig).with_context(|| format!("cannot copy {merged}"))?;
-        let (consumer, provider) =
-            (client(&kubeconfig, CONSUMER).await?, client(&kubeconfig, PROVIDER).await?);
-        let pair = Self { liqoctl, kubeconfig, consumer, provider };
+        let pair = Self(Two::start(programs, &["--clusters", &format!("{CONSUMER},{PROVIDER}")]).await?);
         for cluster in [CONSUMER, PROVIDER] {
             pair.liqoctl(
                 cluster,
@@ -183,44 +173,4 @@ impl Pair {
         }
         Ok(())
     }
-
-    fn liqoctl(&self, cluster: &str, arguments: &[&str]) -> Result<String> {
-        let mut command = Command::new(&self.liqoctl);
-        command.args(arguments).args(["--context", cluster]).arg("--kubeconfig").arg(&self.kubeconfig);
-        command.env("LIQO_SANDBOX_NAME", SANDBOX);
-        said(&command.stdin(Stdio::null()).output()?)
-    }
-
-    fn kubectl(&self, cluster: &str, arguments: &[&str]) -> Result<String> {
-        let mut all = vec!["kubectl", cluster, "--"];
-        all.extend(arguments);
-        sandbox(&self.liqoctl, &all)
-    }
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        if let Err(error) = sandbox(&self.liqoctl, &["down"]) {
-            eprintln!("bench: cannot remove the sandbox: {error:#}");
-        }
-    }
-}
-
-async fn client(kubeconfig: &std::path::Path, context: &str) -> Result<Client> {
-    let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
-    let mut config = Config::from_custom_kubeconfig(Kubeconfig::read_from(kubeconfig)?, &options).await?;
-    config.read_timeout = Some(Duration::from_secs(30));
-    Ok(Client::try_from(config)?)
-}
-
-fn sandbox(liqoctl: &std::path::Path, arguments: &[&str]) -> Result<String> {
-    let mut command = Command::new(liqoctl);
-    said(&command.args(["sandbox", "--name", SANDBOX]).args(arguments).stdin(Stdio::null()).output()?)
-}
-
-fn said(output: &Output) -> Result<String> {
-    if !output.status.success() {
-        bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,0 +1,115 @@
+//! What offloading costs: the same Deployment directly in the provider and through a virtual node of the consumer.
+//!
+//! Two installed clusters; the provider's pods are placed on hollow nodes, so that what is measured is the way there and
+//! back and not the start of containers.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::measure::{Baseline, Measurement, Samples, Unit};
+use super::peering::Programs;
+
+mod load;
+mod pair;
+
+use pair::Pair;
+
+/// At most so many times as long as without us, where Kubernetes itself is the brake.
+const TIMES_AT_USUAL_RATE: f64 = 1.10;
+/// The same where it is not, and both clusters share the processors.
+const TIMES_AT_HIGH_RATE: f64 = 2.5;
+const REQUESTS_PER_POD: f64 = 12.0;
+const MILLISECONDS_PER_POD: f64 = 3.0;
+const MEGABYTES: f64 = 150.0;
+/// From here on, memory is told.
+const MANY: u32 = 10_000;
+
+/// What one run of a Deployment took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    seconds: f64,
+    requests_per_pod: f64,
+    own_milliseconds_per_pod: f64,
+}
+
+/// The numbers of so many pods, at the rate of requests that Kubernetes' own controllers have, or at this one.
+pub(super) fn measure(programs: &Programs, rate: Option<u32>, sizes: &[u32]) -> Result<Vec<Measurement>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let pair = Pair::start(programs, rate, sizes.iter().copied().max().unwrap_or(0)).await?;
+        let mut measurements = Vec::new();
+        for pods in sizes {
+            measurements.extend(compare(&pair, rate, *pods).await?);
+        }
+        Ok(measurements)
+    })
+}
+
+async fn compare(pair: &Pair, rate: Option<u32>, pods: u32) -> Result<Vec<Measurement>> {
+    let vanilla = pair.vanilla(pods).await?;
+    let before = pair.memory()?;
+    let ours = pair.offloaded(pods).await?;
+    let after = pair.memory()?;
+    eprintln!(
+        "  {pods} pods: {:.2} s and {:.1} requests a pod, of our own {:.2} ms; without us {:.2} s and {:.1}; memory \
+         {:.0} and {:.0} MB, before {:.0} and {:.0}",
+        ours.seconds,
+        ours.requests_per_pod,
+        ours.own_milliseconds_per_pod,
+        vanilla.seconds,
+        vanilla.requests_per_pod,
+        after.0,
+        after.1,
+        before.0,
+        before.1
+    );
+    let (how, times) = match rate {
+        Some(rate) => (format!("{rate} requests/s"), TIMES_AT_HIGH_RATE),
+        None => ("usual rates".to_owned(), TIMES_AT_USUAL_RATE),
+    };
+    let mut told = vec![
+        one(
+            format!("{pods} pods Ready at {how}"),
+            Unit::Seconds,
+            ours.seconds,
+            Some(times * vanilla.seconds),
+            ("directly in the provider", vanilla.seconds),
+        )?,
+        one(
+            format!("requests for each of {pods} pods, both clusters, {how}"),
+            Unit::Count,
+            ours.requests_per_pod,
+            Some(REQUESTS_PER_POD),
+            ("directly in the provider", vanilla.requests_per_pod),
+        )?,
+        one(
+            format!("our CPU for each of {pods} pods, both managers, {how}"),
+            Unit::Milliseconds,
+            ours.own_milliseconds_per_pod,
+            Some(MILLISECONDS_PER_POD),
+            ("what the managers do meanwhile without offloading", vanilla.own_milliseconds_per_pod),
+        )?,
+    ];
+    let target = (pods >= MANY).then_some(MEGABYTES);
+    for (side, after, before) in [("consumer", after.0, before.0), ("provider", after.1, before.1)] {
+        let what = format!("{side}'s manager with {pods} pods, {how}");
+        told.push(one(what, Unit::Megabytes, after, target, ("before", before))?);
+    }
+    Ok(told)
+}
+
+fn one(
+    what: String,
+    unit: Unit,
+    value: f64,
+    target: Option<f64>,
+    baseline: (&str, f64),
+) -> Result<Measurement> {
+    let samples = |value: f64| Samples::new([value]).context("nothing was measured");
+    let baseline = Baseline { what: baseline.0.to_owned(), samples: samples(baseline.1)? };
+    Ok(Measurement { what, unit, samples: samples(value)?, target, baseline })
+}
+
+/// What has not come by then does not come.
+const PATIENCE: Duration = Duration::from_secs(900);

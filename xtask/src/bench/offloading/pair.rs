@@ -1,0 +1,108 @@
+//! Two installed clusters of which one lends to the other.
+
+use std::ops::Deref;
+
+use anyhow::{Context, Result};
+use kube::Client;
+
+use super::{Run, load};
+use crate::bench::peering::Programs;
+use crate::bench::two::{CONSUMER, PROVIDER, Two};
+
+/// The namespace of the measured Deployment, in both clusters.
+const NAMESPACE: &str = "load";
+const METRICS: u16 = 8080;
+/// Pods of one hollow node that are offered, a little less than it has room for.
+const PODS_PER_NODE: u32 = 90;
+
+/// Two clusters with liqo in pods; gone when it is let go of.
+pub(super) struct Pair(Two);
+
+impl Deref for Pair {
+    type Target = Two;
+
+    fn deref(&self) -> &Two {
+        &self.0
+    }
+}
+
+impl Pair {
+    /// Two clusters that peered, with room for so many pods.
+    pub(super) async fn start(programs: &Programs, rate: Option<u32>, pods: u32) -> Result<Self> {
+        let file = programs.out.join("offloading-bench.yaml");
+        let rate = rate.map(|rate| format!("\n  clientRate: {rate}")).unwrap_or_default();
+        let nodes = pods.div_ceil(PODS_PER_NODE).max(20);
+        let spec = format!(
+            "clusters:\n- name: {CONSUMER}{rate}\n- name: {PROVIDER}\n  hollowNodes: {nodes}{rate}\n"
+        );
+        std::fs::write(&file, spec).with_context(|| format!("cannot write {}", file.display()))?;
+        let pair = Self(Two::start(programs, &["--file", &file.display().to_string()]).await?);
+        pair.peer()?;
+        Ok(pair)
+    }
+
+    fn peer(&self) -> Result<()> {
+        for cluster in [CONSUMER, PROVIDER] {
+            self.liqoctl(cluster, &["install", "sandbox"])?;
+            self.kubectl(cluster, &["create", "namespace", NAMESPACE])?;
+        }
+        // What is measured runs on hollow nodes alone.
+        self.kubectl(PROVIDER, &["cordon", "provider-1"])?;
+        let command = self.liqoctl(PROVIDER, &["generate-add-command", "--only-command"])?;
+        let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+        self.liqoctl(CONSUMER, &words)?;
+        self.kubectl(CONSUMER, &["wait", "--for=create", "node/liqo-provider", "--timeout=60s"])?;
+        self.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node/liqo-provider", "--timeout=60s"])?;
+        self.liqoctl(CONSUMER, &["offload", "namespace", NAMESPACE, "--pod-offloading-strategy", "Remote"])?;
+        Ok(())
+    }
+
+    /// The Deployment directly in the provider.
+    pub(super) async fn vanilla(&self, pods: u32) -> Result<Run> {
+        self.run(&self.provider, pods).await
+    }
+
+    /// The same from the consumer.
+    pub(super) async fn offloaded(&self, pods: u32) -> Result<Run> {
+        self.run(&self.consumer, pods).await
+    }
+
+    async fn run(&self, client: &Client, pods: u32) -> Result<Run> {
+        let (requests, cpu) = (self.requests().await?, self.cpu()?);
+        let seconds = load::deploy(client, NAMESPACE, pods).await?;
+        let run = Run {
+            seconds,
+            requests_per_pod: (self.requests().await? - requests) / f64::from(pods),
+            own_milliseconds_per_pod: (self.cpu()? - cpu) * 1e3 / f64::from(pods),
+        };
+        load::remove(client, NAMESPACE).await?;
+        Ok(run)
+    }
+
+    async fn requests(&self) -> Result<f64> {
+        Ok(load::requests(&self.consumer).await? + load::requests(&self.provider).await?)
+    }
+
+    fn cpu(&self) -> Result<f64> {
+        let of = |cluster| self.metric(cluster, "process_cpu_seconds_total");
+        Ok(of(CONSUMER)? + of(PROVIDER)?)
+    }
+
+    /// Memory of the consumer's and the provider's manager in millions of bytes.
+    pub(super) fn memory(&self) -> Result<(f64, f64)> {
+        let of =
+            |cluster| Ok::<_, anyhow::Error>(self.metric(cluster, "process_resident_memory_bytes")? / 1e6);
+        Ok((of(CONSUMER)?, of(PROVIDER)?))
+    }
+
+    fn metric(&self, cluster: &str, name: &str) -> Result<f64> {
+        let selector = "app.kubernetes.io/component=controller-manager";
+        let path = "jsonpath={.items[0].metadata.name}";
+        let pod = self.kubectl(cluster, &["-n", "liqo", "get", "pods", "-l", selector, "-o", path])?;
+        let metrics = format!("/api/v1/namespaces/liqo/pods/{pod}:{METRICS}/proxy/metrics");
+        let text = self.kubectl(cluster, &["get", "--raw", &metrics])?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.trim().parse().ok())
+            .with_context(|| format!("the manager does not tell {name}"))
+    }
+}
