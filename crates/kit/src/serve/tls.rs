@@ -10,6 +10,7 @@ use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use tokio_util::sync::CancellationToken;
@@ -111,6 +112,8 @@ pub enum ClientAuth {
     Optional(Vec<u8>),
     /// One must be shown, from this CA.
     Required(Vec<u8>),
+    /// As this says, for CAs that change while the server runs.
+    By(Arc<dyn ClientCertVerifier>),
 }
 
 /// The TLS side of [`serve`](super::serve()): TLS 1.2 and 1.3, HTTP/2 and HTTP/1.1.
@@ -129,6 +132,7 @@ pub fn tls_config(
     let unusable = |error: rustls::server::VerifierBuilderError| TlsError::ClientCa(error.to_string());
     let builder = match clients {
         ClientAuth::None => builder.with_no_client_auth(),
+        ClientAuth::By(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
         ClientAuth::Required(ca) => {
             builder.with_client_cert_verifier(verifier(ca)?.build().map_err(unusable)?)
         }

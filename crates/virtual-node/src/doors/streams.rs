@@ -1,0 +1,217 @@
+//! Logs, terminals and tunnels: what comes from the provider goes to who asked, and back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, UPGRADE};
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use liqo_kit::ClientSource;
+use liqo_kit::watch::Chain;
+use liqo_providers::Link;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Refused;
+use crate::metrics::VirtualNodeMetrics;
+
+/// Logs read at once from one provider: they share connections with everything else that is asked there.
+const LOGS: usize = 32;
+/// Terminals and tunnels at once to one provider; each has a connection of its own.
+const UPGRADES: usize = 256;
+/// How long the provider may take to begin its answer.
+const BEGIN: Duration = Duration::from_secs(30);
+/// How much of a refusal is passed on.
+const LONGEST_REFUSAL: usize = 64 << 10;
+
+/// Which headers an upgrade is agreed on with, besides those that begin with [`WEBSOCKET`].
+const OF_UPGRADES: [HeaderName; 3] =
+    [CONNECTION, UPGRADE, HeaderName::from_static("x-stream-protocol-version")];
+const WEBSOCKET: &str = "sec-websocket-";
+
+/// What is open.
+pub(super) struct Streams {
+    places: Mutex<HashMap<String, Places>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    metrics: VirtualNodeMetrics,
+}
+
+/// The places at one provider.
+#[derive(Clone)]
+struct Places {
+    logs: Arc<Semaphore>,
+    upgrades: Arc<Semaphore>,
+}
+
+/// Something open.
+struct Open {
+    _place: OwnedSemaphorePermit,
+    metrics: VirtualNodeMetrics,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.metrics.streams.dec();
+    }
+}
+
+impl Streams {
+    pub(super) fn new(metrics: VirtualNodeMetrics) -> Self {
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        Self { places: Mutex::default(), tasks, stop, metrics }
+    }
+
+    /// The streams that are open.
+    pub(super) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// Ends all of them with `stop`.
+    pub(super) async fn run(&self, stop: &CancellationToken) {
+        stop.cancelled().await;
+        self.stop.cancel();
+    }
+
+    /// Reads logs there.
+    pub(super) async fn logs(&self, link: &Link, path: &str) -> Result<Response, Refused> {
+        let open = self.open(link, |places| &places.logs)?;
+        let request = request(Method::GET, path, HeaderMap::new())?;
+        let answer = send(link, request).await?;
+        let (parts, body) = answer.into_parts();
+        if !parts.status.is_success() {
+            return Ok(refusal(parts.status, &parts.headers, body).await);
+        }
+        // Open until the last of it was read, or nobody reads any more.
+        let held = move |frame| {
+            let _open = &open;
+            frame
+        };
+        let mut response = Response::new(Body::new(body.map_frame(held)));
+        if let Some(kind) = parts.headers.get(CONTENT_TYPE) {
+            response.headers_mut().insert(CONTENT_TYPE, kind.clone());
+        }
+        Ok(response)
+    }
+
+    /// Asks for the same upgrade there, and copies bytes both ways.
+    pub(super) async fn upgrade(
+        &self,
+        mut asked: Request,
+        link: &Link,
+        path: &str,
+    ) -> Result<Response, Refused> {
+        let open = self.open(link, |places| &places.upgrades)?;
+        if !asked.headers().contains_key(UPGRADE) {
+            return Err(Refused::new(StatusCode::BAD_REQUEST, "you must use SPDY or WebSocket for this"));
+        }
+        let here = hyper::upgrade::on(&mut asked);
+        let request = request(asked.method().clone(), path, of_upgrade(asked.headers()))?;
+        let mut answer = send(link, request).await?;
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            let (parts, body) = answer.into_parts();
+            return Ok(refusal(parts.status, &parts.headers, body).await);
+        }
+        let there = hyper::upgrade::on(&mut answer);
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            let _open = open;
+            stop.run_until_cancelled(copy(here, there)).await;
+        });
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        *response.headers_mut() = of_upgrade(answer.headers());
+        Ok(response)
+    }
+
+    fn open(&self, link: &Link, which: impl Fn(&Places) -> &Arc<Semaphore>) -> Result<Open, Refused> {
+        let mut all = self.places.lock();
+        // Who is gone and has nothing open takes no memory.
+        all.retain(|id, places| {
+            id == link.cluster.id()
+                || places.logs.available_permits() < LOGS
+                || places.upgrades.available_permits() < UPGRADES
+        });
+        let places = all.entry(link.cluster.id().to_owned()).or_insert_with(|| Places {
+            logs: Arc::new(Semaphore::new(LOGS)),
+            upgrades: Arc::new(Semaphore::new(UPGRADES)),
+        });
+        let place = Arc::clone(which(places)).try_acquire_owned();
+        let place = place.map_err(|_| {
+            Refused::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many logs or terminals are open at this provider",
+            )
+        })?;
+        self.metrics.streams.inc();
+        Ok(Open { _place: place, metrics: self.metrics.clone() })
+    }
+}
+
+fn request(
+    method: Method,
+    path: &str,
+    headers: HeaderMap,
+) -> Result<http::Request<kube::client::Body>, Refused> {
+    let mut request = http::Request::new(kube::client::Body::empty());
+    *request.method_mut() = method;
+    *request.uri_mut() = path
+        .parse()
+        .map_err(|_| Refused::new(StatusCode::BAD_REQUEST, "this cannot be asked of a provider"))?;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+async fn send(
+    link: &Link,
+    request: http::Request<kube::client::Body>,
+) -> Result<http::Response<kube::client::Body>, Refused> {
+    let failed = |why: String| {
+        Refused::new(StatusCode::BAD_GATEWAY, format!("the provider's API server cannot be asked: {why}"))
+    };
+    let client = link.cluster.client();
+    match tokio::time::timeout(BEGIN, client.send(request)).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(failed(Chain(&error).to_string())),
+        Err(_) => Err(failed(format!("no answer within {} s", BEGIN.as_secs()))),
+    }
+}
+
+/// What an upgrade is agreed on with; nothing of who asked, and nothing else, is passed on.
+fn of_upgrade(headers: &HeaderMap) -> HeaderMap {
+    let wanted = |name: &HeaderName| OF_UPGRADES.contains(name) || name.as_str().starts_with(WEBSOCKET);
+    let passed = headers.iter().filter(|(name, _)| wanted(name));
+    passed.map(|(name, value)| (name.clone(), value.clone())).collect::<HeaderMap>()
+}
+
+/// Passes on why not.
+async fn refusal(code: StatusCode, headers: &HeaderMap, body: kube::client::Body) -> Response {
+    let text = match tokio::time::timeout(BEGIN, Limited::new(body, LONGEST_REFUSAL).collect()).await {
+        Ok(Ok(collected)) => collected.to_bytes(),
+        _ => "the provider refuses, and does not say why".into(),
+    };
+    let mut response = (code, text).into_response();
+    if let Some(kind) = headers.get(CONTENT_TYPE) {
+        response.headers_mut().insert(CONTENT_TYPE, kind.clone());
+    }
+    response
+}
+
+async fn copy(here: OnUpgrade, there: OnUpgrade) {
+    let (here, there) = match tokio::try_join!(here, there) {
+        Ok(both) => both,
+        Err(error) => return tracing::debug!(%error, "a stream ended before it began"),
+    };
+    let (mut here, mut there) = (TokioIo::new(here), TokioIo::new(there));
+    if let Err(error) = tokio::io::copy_bidirectional(&mut here, &mut there).await {
+        tracing::debug!(%error, "a stream was cut");
+    }
+}

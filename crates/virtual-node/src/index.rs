@@ -1,0 +1,137 @@
+//! What is known: the nodes of this cluster, which namespaces are where, and what this process remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use liqo_api::NamespaceMap;
+use liqo_api::namespace_map::MappingPhase;
+use liqo_core::names::ClusterId;
+use liqo_kit::Key;
+use liqo_kit::index::Grouped;
+
+use crate::node::{Facts, Known};
+
+/// The namespaces at one provider, by their names here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mapping(BTreeMap<String, String>);
+
+impl Mapping {
+    /// Reads a map; what the provider has not accepted is not there.
+    pub(crate) fn read(map: NamespaceMap) -> Self {
+        let current = map.status.unwrap_or_default().current_mapping;
+        let there = current.into_iter().filter(|(_, remote)| remote.phase == MappingPhase::Accepted);
+        Self(there.map(|(local, remote)| (local, remote.remote_namespace)).collect())
+    }
+}
+
+/// How far emptying a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Emptied {
+    /// Since when it is emptied.
+    pub(crate) since: Timestamp,
+    /// Pods that are still there.
+    pub(crate) left: usize,
+}
+
+/// All of it.
+pub(crate) struct Index {
+    nodes: Grouped<Known, ClusterId>,
+    maps: BTreeMap<Key, Mapping>,
+    touched: BTreeSet<ClusterId>,
+    /// Since when providers with a node have no contract; remembered by the leader.
+    pub(crate) absent: BTreeMap<ClusterId, Timestamp>,
+    /// How far emptying nodes is; remembered by the leader.
+    pub(crate) emptied: BTreeMap<String, Emptied>,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        let cluster_of = |_: &Key, known: &Known| match known {
+            Known::Ours(facts) => facts.cluster.clone(),
+            Known::Other => None,
+        };
+        Self {
+            nodes: Grouped::by(cluster_of),
+            maps: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            absent: BTreeMap::new(),
+            emptied: BTreeMap::new(),
+        }
+    }
+}
+
+impl Index {
+    /// A node by its name.
+    pub(crate) fn node(&self, name: &str) -> Option<&Known> {
+        self.nodes.store().get(&Key::cluster(name))
+    }
+
+    /// The node that stands for a provider.
+    pub(crate) fn node_of(&self, cluster: &ClusterId) -> Option<(&str, &Facts)> {
+        self.nodes.group(cluster).find_map(|(key, known)| match known {
+            Known::Ours(facts) => Some((key.name(), &**facts)),
+            Known::Other => None,
+        })
+    }
+
+    /// The nodes of ours.
+    pub(crate) fn ours(&self) -> impl Iterator<Item = (&ClusterId, &str, &Facts)> {
+        self.nodes.groups().filter_map(|cluster| {
+            let (name, facts) = self.node_of(cluster)?;
+            Some((cluster, name, facts))
+        })
+    }
+
+    /// What `namespace` is called at the provider whose objects lie in `at`.
+    pub(crate) fn remote_namespace(&self, at: &str, namespace: &str) -> Option<&str> {
+        let maps = self.maps.iter().filter(|(key, _)| key.namespace() == Some(at));
+        maps.filter_map(|(_, mapping)| mapping.0.get(namespace)).map(String::as_str).next()
+    }
+
+    /// The namespaces at the provider whose objects lie in `at`: here, there.
+    pub(crate) fn namespaces<'a>(&'a self, at: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let maps = self.maps.iter().filter(move |(key, _)| key.namespace() == Some(at));
+        maps.flat_map(|(_, mapping)| mapping.0.iter()).map(|(here, there)| (here.as_str(), there.as_str()))
+    }
+
+    /// Whose nodes changed since this was last asked.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<ClusterId> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// Has this one looked at.
+    pub(crate) fn touch(&mut self, cluster: &ClusterId) {
+        self.touched.insert(cluster.clone());
+    }
+
+    fn touch_node(&mut self, key: &Key) {
+        if let Some(Known::Ours(facts)) = self.nodes.store().get(key)
+            && let Some(cluster) = facts.cluster.clone()
+        {
+            self.touched.insert(cluster);
+        }
+    }
+}
+
+impl liqo_kit::Index<Known> for Index {
+    fn apply(&mut self, key: &Key, known: Known) {
+        self.touch_node(key);
+        liqo_kit::Index::apply(&mut self.nodes, key, known);
+        self.touch_node(key);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.touch_node(key);
+        liqo_kit::Index::<Known>::delete(&mut self.nodes, key);
+    }
+}
+
+impl liqo_kit::Index<Mapping> for Index {
+    fn apply(&mut self, key: &Key, mapping: Mapping) {
+        self.maps.insert(key.clone(), mapping);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.maps.remove(key);
+    }
+}
