@@ -62,6 +62,8 @@ enum Verb {
     Create { object: Value, or_exists: bool },
     Apply { object: Value, force: bool },
     Merge(Value),
+    Strategic(Value),
+    Replace(Value),
     Delete(DeleteParams),
 }
 
@@ -107,6 +109,30 @@ impl Write {
             "status": serde_json::to_value(status)?,
         });
         Ok(Self { target, status: true, verb: Verb::Merge(patch) })
+    }
+
+    /// Merges into the status of the object with this uid, lists element by element as their kind prescribes: what others
+    /// say beside us stays, whoever wrote last. Only for Kubernetes' own kinds.
+    pub fn strategic_status(
+        target: Target,
+        uid: &str,
+        status: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        let patch = json!({ "metadata": { "uid": uid }, "status": serde_json::to_value(status)? });
+        Ok(Self { target, status: true, verb: Verb::Strategic(patch) })
+    }
+
+    /// Puts this in the place of the object, if it is still the one and at the version the plan saw.
+    pub fn replace(
+        target: Target,
+        uid: &str,
+        resource_version: &str,
+        object: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        let mut object = serde_json::to_value(object)?;
+        object["metadata"]["uid"] = json!(uid);
+        object["metadata"]["resourceVersion"] = json!(resource_version);
+        Ok(Self { target, status: false, verb: Verb::Replace(object) })
     }
 
     /// Merges into the object, if it is still at the version the plan saw.
@@ -167,6 +193,15 @@ impl Write {
                 let params =
                     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
                 self.patch(&request, &params, &Patch::Merge(patch))
+            }
+            Verb::Strategic(patch) => {
+                let params =
+                    PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+                self.patch(&request, &params, &Patch::Strategic(patch))
+            }
+            Verb::Replace(object) => {
+                let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+                request.replace(name, &params, object.to_string().into_bytes())
             }
             Verb::Delete(params) => request.delete(name, params),
         }

@@ -1,0 +1,26 @@
+//! The room in which pods run elsewhere as if they ran at home, with what they need.
+//!
+//! ```text
+//!  home                                                      provider
+//!  pods on virtual nodes ─────── ShadowPods ───────────────▶ pods, made by the provider's manager
+//!      ▲ status, events ◀─────────────────────────────────── status, events
+//!  ConfigMaps, Secrets, Services, EndpointSlices,
+//!  Ingresses, claims, tokens ─── copies with our labels ───▶ the namespace there
+//! ```
+//!
+//! What is at a provider without our label is never touched. What is translated, kind by kind, is in `docs/reflection.md`.
+
+mod metrics;
+mod pods;
+mod reports;
+mod room;
+mod route;
+mod rules;
+mod settings;
+mod translate;
+
+pub use metrics::ReflectionMetrics;
+pub use room::Room;
+pub use rules::RULES;
+pub use settings::Settings;
+pub use translate::{Translate, Unchanged};

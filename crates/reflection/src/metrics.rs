@@ -1,0 +1,105 @@
+//! What the room counts, under the names that Liqo's dashboards know.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use liqo_kit::write::{Outcome, Target};
+use parking_lot::Mutex;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+/// How many writes are timed at once; beyond that, they are counted only.
+const TIMED: usize = 16_384;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    cluster_id: String,
+    reflector_resource: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    reflector_resource: &'static str,
+}
+
+/// What the room counts. Clones share it.
+#[derive(Clone)]
+pub struct ReflectionMetrics {
+    items: Family<Labels, Counter>,
+    errors: Family<Labels, Counter>,
+    latency: Family<KindLabels, Histogram>,
+    begun: Arc<Mutex<HashMap<Target, Instant>>>,
+}
+
+impl Default for ReflectionMetrics {
+    fn default() -> Self {
+        Self {
+            items: Family::default(),
+            errors: Family::default(),
+            // 1 ms to 30 s, and what takes longer.
+            latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 16))),
+            begun: Arc::default(),
+        }
+    }
+}
+
+impl ReflectionMetrics {
+    /// Registers the numbers under the prefix `liqo_virtual_kubelet_reflection`.
+    pub fn register(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("liqo_virtual_kubelet_reflection");
+        let items = "What was written because something was reflected, by provider (none: at home) and kind";
+        registry.register("item_counter", items, self.items.clone());
+        let errors = "Writes that were given up, by provider (none: at home) and kind";
+        registry.register("error_counter", errors, self.errors.clone());
+        let latency = "From when it was seen that something should be written until it was, by kind";
+        registry.register("latency_seconds", latency, self.latency.clone());
+    }
+
+    /// It was seen that this should be written.
+    pub(crate) fn begin(&self, target: &Target) {
+        let mut begun = self.begun.lock();
+        if begun.len() < TIMED && !begun.contains_key(target) {
+            begun.insert(target.clone(), Instant::now());
+        }
+    }
+
+    /// A write ended.
+    pub(crate) fn end(&self, provider: Option<&str>, target: &Target, outcome: &Outcome) {
+        let kind = kind_of(target);
+        let begun = self.begun.lock().remove(target);
+        let labels = Labels { cluster_id: provider.unwrap_or_default().to_owned(), reflector_resource: kind };
+        match outcome {
+            Outcome::Written { .. } => {
+                self.items.get_or_create(&labels).inc();
+                if let Some(begun) = begun {
+                    let labels = KindLabels { reflector_resource: kind };
+                    self.latency.get_or_create(&labels).observe(begun.elapsed().as_secs_f64());
+                }
+            }
+            Outcome::Unneeded => {}
+            Outcome::Failed(_) => drop(self.errors.get_or_create(&labels).inc()),
+        }
+    }
+}
+
+/// The kind that a write is about, as Liqo calls it.
+fn kind_of(target: &Target) -> &'static str {
+    const KINDS: [&str; 9] = [
+        "shadowpods",
+        "pods",
+        "configmaps",
+        "secrets",
+        "services",
+        "endpointslices",
+        "ingresses",
+        "persistentvolumeclaims",
+        "events",
+    ];
+    let path = target.to_string();
+    let plural = path.rsplit('/').nth(1).unwrap_or_default();
+    KINDS.into_iter().find(|kind| *kind == plural).unwrap_or("other")
+}

@@ -1,0 +1,222 @@
+//! Pods that run elsewhere as if they ran at home, on real API servers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+#[path = "support/fuse.rs"]
+mod fuse;
+#[path = "support/world.rs"]
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use liqo_api::ShadowPod;
+use liqo_providers::Health;
+use liqo_sandbox::{ClusterSpec, TestSandbox};
+use serde_json::json;
+use world::{StandIn, World, all, create, eventually, is_ready};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pods_run_elsewhere() {
+    let sandbox = TestSandbox::start([ClusterSpec::hollow("home", 1), ClusterSpec::hollow("away", 3)]).await;
+    let world = World::new(&sandbox, "home", "home").await;
+    world.map(&[("shop", "shop-home")]).await;
+    let _stand_in = StandIn::start(&world);
+    let process = world.start().await;
+    a_pod_runs_there_and_is_ready_here(&world).await;
+    what_changes_here_changes_there(&world).await;
+    a_pod_deleted_here_goes_there_first(&world).await;
+    what_the_provider_refuses_is_told(&world).await;
+    what_cannot_be_sent_is_told(&world).await;
+    a_namespace_that_is_not_mapped_is_told(&world).await;
+    pods_of_a_silent_provider_are_not_ready(&world).await;
+    what_nobody_wants_is_removed_and_what_is_not_ours_stays(&world).await;
+    println!("{}", process.metrics());
+    process.kill();
+    a_restart_writes_nothing(&world).await;
+}
+
+async fn a_pod_runs_there_and_is_ready_here(world: &World<'_>) {
+    let (here, there): (Api<Pod>, Api<Pod>) = (world.at_home("shop"), world.at_provider("shop-home"));
+    create(&here, &world.pod("shop", "one")).await;
+    world.wait_ready("shop", "one").await;
+    let (home, away) = (here.get("one").await.unwrap(), there.get("one").await.unwrap());
+    let (home, away) = (home.status.unwrap(), away.status.unwrap());
+    assert_eq!(home.phase, away.phase);
+    assert_eq!(home.pod_ip, away.pod_ip);
+    assert_eq!(home.host_ip.as_deref(), Some("10.9.8.7"));
+    assert_eq!(home.container_statuses, away.container_statuses);
+    let shadow = world.at_provider::<ShadowPod>("shop-home").get("one").await.unwrap();
+    assert_eq!(shadow.labels()["virtualkubelet.liqo.io/origin"], "home");
+    assert_eq!(shadow.labels().get("liqo.io/shadowPod"), None);
+    assert_eq!(shadow.spec.pod.node_name, None);
+}
+
+async fn what_changes_here_changes_there(world: &World<'_>) {
+    let (here, there): (Api<Pod>, Api<ShadowPod>) = (world.at_home("shop"), world.at_provider("shop-home"));
+    let patch = json!({ "metadata": { "annotations": { "note": "new" }, "labels": { "app": "b" } } });
+    here.patch("one", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+    eventually("the change arrives", || async {
+        let shadow = there.get("one").await.unwrap();
+        let is = shadow.annotations().get("note").is_some_and(|note| note == "new")
+            && shadow.labels()["app"] == "b";
+        if is { Ok(()) } else { Err(format!("{:?}", shadow.metadata)) }
+    })
+    .await;
+}
+
+async fn a_pod_deleted_here_goes_there_first(world: &World<'_>) {
+    let (here, there): (Api<Pod>, Api<Pod>) = (world.at_home("shop"), world.at_provider("shop-home"));
+    here.delete("one", &DeleteParams::default()).await.unwrap();
+    world.wait_gone(&here, "one").await;
+    assert!(there.get_opt("one").await.unwrap().is_none(), "it is gone here and not there");
+    assert!(all(&world.at_provider::<ShadowPod>("shop-home")).await.is_empty());
+}
+
+async fn what_the_provider_refuses_is_told(world: &World<'_>) {
+    let (here, there): (Api<Pod>, Api<ShadowPod>) = (world.at_home("shop"), world.at_provider("shop-home"));
+    let mut pod = world.pod("shop", "refused");
+    pod["metadata"]["annotations"] = json!({ "test/refuse": "yes" });
+    create(&here, &pod).await;
+    eventually("it is sent", || async {
+        there.get_opt("refused").await.unwrap().map(|_| ()).ok_or_else(|| "not there".to_owned())
+    })
+    .await;
+    let status = json!({ "status": { "conditions": [{ "type": "Created", "status": "False", "reason": "QuotaExceeded",
+        "message": "too much", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } });
+    there.patch_status("refused", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+    world
+        .wait_pod("shop", "refused", |pod| {
+            let status = pod.status.as_ref()?;
+            (status.reason.as_deref() == Some("QuotaExceeded")
+                && status.message.as_ref()?.contains("too much"))
+            .then_some(())
+        })
+        .await;
+    wait_event(world, "shop", "refused", "QuotaExceeded").await;
+    here.delete("refused", &DeleteParams::default()).await.unwrap();
+    world.wait_gone(&here, "refused").await;
+}
+
+async fn wait_event(world: &World<'_>, namespace: &str, pod: &str, reason: &str) {
+    let events: Api<Event> = world.at_home(namespace);
+    eventually(&format!("event {reason}"), || async {
+        let found = events.list(&ListParams::default()).await.unwrap().items;
+        let is = |event: &Event| {
+            event.reason.as_deref() == Some(reason)
+                && event.regarding.as_ref().is_some_and(|it| it.name.as_deref() == Some(pod))
+        };
+        if found.iter().any(is) { Ok(()) } else { Err(format!("{} others", found.len())) }
+    })
+    .await;
+}
+
+async fn what_cannot_be_sent_is_told(world: &World<'_>) {
+    let here: Api<Pod> = world.at_home("shop");
+    let mut pod = world.pod("shop", "claims");
+    pod["spec"]["resourceClaims"] = json!([{ "name": "gpu", "resourceClaimName": "some" }]);
+    create(&here, &pod).await;
+    world
+        .wait_pod("shop", "claims", |pod| {
+            (pod.status.as_ref()?.reason.as_deref() == Some("ResourceClaimsNotSupported")).then_some(())
+        })
+        .await;
+    wait_event(world, "shop", "claims", "ResourceClaimsNotSupported").await;
+    here.delete("claims", &DeleteParams::default()).await.unwrap();
+    world.wait_gone(&here, "claims").await;
+}
+
+async fn a_namespace_that_is_not_mapped_is_told(world: &World<'_>) {
+    let here: Api<Pod> = world.at_home("default");
+    eventually("account", || async {
+        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> = world.at_home("default");
+        accounts.get_opt("default").await.unwrap().map(|_| ()).ok_or_else(|| "none".to_owned())
+    })
+    .await;
+    create(&here, &world.pod("default", "stray")).await;
+    world
+        .wait_pod("default", "stray", |pod| {
+            (pod.status.as_ref()?.reason.as_deref() == Some("OffloadingBackoff")).then_some(())
+        })
+        .await;
+    here.delete("stray", &DeleteParams::default()).await.unwrap();
+    world.wait_gone(&here, "stray").await;
+}
+
+async fn pods_of_a_silent_provider_are_not_ready(world: &World<'_>) {
+    let here: Api<Pod> = world.at_home("shop");
+    create(&here, &world.pod("shop", "two")).await;
+    world.wait_ready("shop", "two").await;
+    world.set_health(&Health::Unreachable { since: jiff::Timestamp::UNIX_EPOCH, why: Arc::from("silence") });
+    let begun = tokio::time::Instant::now();
+    world
+        .wait_pod("shop", "two", |pod| {
+            let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+            let ready = conditions.iter().find(|it| it.type_ == "Ready")?;
+            (ready.status == "False" && ready.reason.as_deref() == Some("ProviderUnreachable")).then_some(())
+        })
+        .await;
+    println!("not ready {:?} after it was known", begun.elapsed());
+    // What is deleted now waits until somebody can say that it ended.
+    here.delete("two", &DeleteParams::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(here.get_opt("two").await.unwrap().is_some(), "it went though nobody knows whether it runs");
+    world.set_health(&Health::Reachable);
+    world.wait_gone(&here, "two").await;
+    create(&here, &world.pod("shop", "three")).await;
+    world.wait_ready("shop", "three").await;
+    world.set_health(&Health::Unreachable { since: jiff::Timestamp::UNIX_EPOCH, why: Arc::from("silence") });
+    world.wait_pod("shop", "three", |pod| (!is_ready(pod)).then_some(())).await;
+    world.set_health(&Health::Reachable);
+    world.wait_ready("shop", "three").await;
+}
+
+async fn what_nobody_wants_is_removed_and_what_is_not_ours_stays(world: &World<'_>) {
+    let there: Api<ShadowPod> = world.at_provider("shop-home");
+    let shadow = |name: &str, labels: serde_json::Value| {
+        json!({ "apiVersion": "virtualkubelet.liqo.io/v1alpha1", "kind": "ShadowPod",
+            "metadata": { "name": name, "labels": labels,
+                "annotations": { "virtualkubelet.liqo.io/pod-uid": "gone", "test/refuse": "yes" } },
+            "spec": { "pod": { "containers": [{ "name": "main", "image": "nothing" }] } } })
+    };
+    create(&there, &shadow("other", json!({ "virtualkubelet.liqo.io/origin": "another" }))).await;
+    create(&there, &shadow("orphan", json!({ "virtualkubelet.liqo.io/origin": "home" }))).await;
+    world.wait_gone(&there, "orphan").await;
+    assert!(there.get_opt("other").await.unwrap().is_some(), "what is not ours was removed");
+    // A pod of that name cannot run there, and says so.
+    let here: Api<Pod> = world.at_home("shop");
+    create(&here, &world.pod("shop", "other")).await;
+    world
+        .wait_pod("shop", "other", |pod| {
+            (pod.status.as_ref()?.reason.as_deref() == Some("NameTaken")).then_some(())
+        })
+        .await;
+    here.delete("other", &DeleteParams::default()).await.unwrap();
+    world.wait_gone(&here, "other").await;
+    there.delete("other", &DeleteParams::default()).await.unwrap();
+}
+
+async fn a_restart_writes_nothing(world: &World<'_>) {
+    let fuse = fuse::Fuse::never();
+    let before = world.at_home::<Pod>("shop").get("three").await.unwrap();
+    let process = world.start_with(fuse.clone()).await;
+    let here: Api<Pod> = world.at_home("shop");
+    create(&here, &world.pod("shop", "after")).await;
+    world.wait_ready("shop", "after").await;
+    let after = here.get("three").await.unwrap();
+    assert_eq!(before.resource_version(), after.resource_version());
+    let counts = fuse.counts();
+    println!("after a restart, with one new pod: {counts:?}");
+    assert_eq!(counts.get("POST shadowpods"), Some(&1), "{counts:?}");
+    assert_eq!(counts.get("PATCH pods/status"), Some(&1), "{counts:?}");
+    assert_eq!(counts.keys().filter(|key| !key.starts_with("GET")).count(), 2, "{counts:?}");
+    process.kill();
+}
