@@ -60,6 +60,17 @@ pub struct RemoteNamespace {
 
     /// Its state.
     pub phase: MappingPhase,
+
+    /// Why it is not accepted, as one word for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    // No rule: it would be reckoned for all namespaces of a map, which is more than the API server allows.
+    #[schemars(length(max = crate::schema::limits::MAX_LABEL))]
+    pub reason: Option<String>,
+
+    /// Why it is not accepted, as a sentence for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::sharing::sentence")]
+    pub message: Option<String>,
 }
 
 /// The states of a namespace at the provider.

@@ -8,6 +8,9 @@ use serde_json::json;
 
 use crate::schema::limits::{MAX_CONTAINERS, MAX_IMAGE_NAME, MAX_LABEL};
 
+/// Condition: the pod could be made. Without it, it could, or nobody has tried yet.
+pub const CREATED: &str = "Created";
+
 /// The pod to run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(

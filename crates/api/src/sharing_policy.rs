@@ -131,6 +131,10 @@ pub struct SharingPolicySpec {
     /// What contracts under this policy say.
     #[serde(default, skip_serializing_if = "PolicyContract::is_empty")]
     pub contract: PolicyContract,
+
+    /// How the pods of these clusters run here.
+    #[serde(default, skip_serializing_if = "PolicyWorkloads::is_empty")]
+    pub workloads: PolicyWorkloads,
 }
 
 fn is_everything(selector: &LabelSelector) -> bool {
@@ -344,6 +348,60 @@ pub struct PolicyContract {
 impl PolicyContract {
     fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// How pods of other clusters run here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyWorkloads {
+    /// The Pod Security level that their namespaces enforce; left out, Baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_security: Option<PodSecurity>,
+
+    /// The RuntimeClass that they run under, such as one of a hardened runtime; left out, the nodes' usual runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::object_name")]
+    pub runtime_class: Option<String>,
+
+    /// The highest priority that they may have; left out, 0. A pod that asks for a PriorityClass with more gets none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub max_priority: Option<i32>,
+
+    /// Names or patterns of further annotations that their pods keep; what node agents and admission read in annotations
+    /// can give rights, so that only harmless ones are kept otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "crate::schema::sharing::patterns")]
+    pub annotations: Vec<String>,
+}
+
+impl PolicyWorkloads {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The levels of Kubernetes' Pod Security Standards.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum PodSecurity {
+    /// Nothing is refused by Pod Security; host namespaces and host paths are refused all the same.
+    Privileged,
+    /// What gives rights on the node is refused.
+    #[default]
+    Baseline,
+    /// What is not hardened is refused.
+    Restricted,
+}
+
+impl PodSecurity {
+    /// The level as Kubernetes spells it in labels.
+    pub const fn as_label(self) -> &'static str {
+        match self {
+            Self::Privileged => "privileged",
+            Self::Baseline => "baseline",
+            Self::Restricted => "restricted",
+        }
     }
 }
 

@@ -95,6 +95,7 @@ pub struct Policy {
     not_before: Option<Timestamp>,
     not_after: Option<Timestamp>,
     conditions: Conditions,
+    kept_annotations: Patterns,
     problems: Vec<FieldProblem>,
 }
 
@@ -281,6 +282,11 @@ impl Policy {
     /// What it shares besides resources.
     pub const fn extras(&self) -> &Extras {
         &self.extras
+    }
+
+    /// The annotations that pods of other clusters keep besides the harmless ones.
+    pub const fn kept_annotations(&self) -> &Patterns {
+        &self.kept_annotations
     }
 }
 

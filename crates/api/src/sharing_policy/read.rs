@@ -5,8 +5,8 @@ use liqo_core::policy::spec;
 use liqo_core::selector::{RequirementSpec, SelectorSpec};
 
 use super::{
-    Approval, Enforcement, PolicyAction, PolicyContract, PolicyPeers, Quantity, Renewal, ResourceShare,
-    Rounding, Share, SharingPolicySpec, TimeWindow, UnitPrices,
+    Approval, Enforcement, PodSecurity, PolicyAction, PolicyContract, PolicyPeers, PolicyWorkloads, Quantity,
+    Renewal, ResourceShare, Rounding, Share, SharingPolicySpec, TimeWindow, UnitPrices,
 };
 
 impl From<&SharingPolicySpec> for spec::Spec {
@@ -39,6 +39,7 @@ impl From<&SharingPolicySpec> for spec::Spec {
                 Enforcement::Soft => "Soft",
             }),
             contract: contract(&policy.contract),
+            workloads: workloads(&policy.workloads),
         }
     }
 }
@@ -129,5 +130,19 @@ fn contract(contract: &PolicyContract) -> spec::ContractSpec {
         duration: contract.duration.clone(),
         renewal: contract.renewal.map(renewal),
         service_level: contract.service_level.clone(),
+    }
+}
+
+fn workloads(workloads: &PolicyWorkloads) -> spec::WorkloadsSpec {
+    let level = |level: PodSecurity| match level {
+        PodSecurity::Privileged => "Privileged".to_owned(),
+        PodSecurity::Baseline => "Baseline".to_owned(),
+        PodSecurity::Restricted => "Restricted".to_owned(),
+    };
+    spec::WorkloadsSpec {
+        pod_security: workloads.pod_security.map(level),
+        runtime_class: workloads.runtime_class.clone(),
+        max_priority: workloads.max_priority.map(i64::from),
+        annotations: workloads.annotations.clone(),
     }
 }

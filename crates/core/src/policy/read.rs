@@ -5,7 +5,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::spec::{Amount, ContractSpec, PeersSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec};
+use super::spec::{Amount, ContractSpec, PeersSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec, WorkloadsSpec};
 use super::{Action, Conditions, Extras, Peers, Percent, Policy, Share, Sharing, Window};
 use crate::contract::{Enforcement, Renewal, ServiceLevel};
 use crate::field::{FieldProblem, FieldProblems, Problems};
@@ -20,6 +20,9 @@ use crate::span::Span;
 const MOST_CLUSTERS: usize = 4096;
 const MOST_SHARES: usize = 64;
 const MOST_WINDOWS: usize = 64;
+
+/// Above are the priorities of Kubernetes' own pods.
+const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
 /// Selling a core more than a hundred times is a slip of the finger.
 const MOST_OVERCOMMIT: i64 = 100;
@@ -52,8 +55,14 @@ impl Policy {
             not_before: read_moment(spec.not_before.as_deref(), "spec.notBefore", &mut problems),
             not_after: read_moment(spec.not_after.as_deref(), "spec.notAfter", &mut problems),
             conditions: read_conditions(&spec.contract, spec.enforcement.as_deref(), &mut problems),
+            kept_annotations: Patterns::read(
+                &spec.workloads.annotations,
+                "spec.workloads.annotations",
+                &mut problems,
+            ),
             problems: Vec::new(),
         };
+        check_workloads(&spec.workloads, &mut problems);
         if let (Some(from), Some(to)) = (policy.not_before, policy.not_after)
             && from >= to
         {
@@ -300,5 +309,21 @@ fn read_conditions(spec: &ContractSpec, enforcement: Option<&str>, problems: &mu
         service_level: problems
             .keep("spec.contract.serviceLevel", ServiceLevel::new(spec.service_level.clone()))
             .unwrap_or_default(),
+    }
+}
+
+/// Whoever runs the pods reads this part; here it only has to make sense.
+fn check_workloads(spec: &WorkloadsSpec, problems: &mut Problems) {
+    if let Some(level) = &spec.pod_security
+        && !["Privileged", "Baseline", "Restricted"].contains(&level.as_str())
+    {
+        let message = format!("{} is not Privileged, Baseline or Restricted", Excerpt::of(level));
+        problems.add("spec.workloads.podSecurity", message);
+    }
+    if let Some(priority) = spec.max_priority
+        && !(0..=HIGHEST_PRIORITY).contains(&priority)
+    {
+        let message = format!("is {priority}; must be 0 to {HIGHEST_PRIORITY}");
+        problems.add("spec.workloads.maxPriority", message);
     }
 }

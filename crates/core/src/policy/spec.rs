@@ -50,6 +50,8 @@ pub struct Spec {
     pub enforcement: Option<String>,
     /// What contracts under this policy say.
     pub contract: ContractSpec,
+    /// How the pods of these clusters run here.
+    pub workloads: WorkloadsSpec,
 }
 
 /// Whom a policy is about. A cluster must be in the list, if there is one, and meet all requirements.
@@ -139,6 +141,20 @@ pub struct ContractSpec {
     pub renewal: Option<String>,
     /// What else is promised, such as `availability: "99.9"`.
     pub service_level: BTreeMap<String, String>,
+}
+
+/// How pods of other clusters run here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct WorkloadsSpec {
+    /// `Privileged`, `Baseline` (the default) or `Restricted`.
+    pub pod_security: Option<String>,
+    /// The RuntimeClass that they run under.
+    pub runtime_class: Option<String>,
+    /// The highest priority that they may have; left out, 0.
+    pub max_priority: Option<i64>,
+    /// Names or patterns of further annotations that their pods keep.
+    pub annotations: Vec<String>,
 }
 
 /// A quantity or a number as text, as it stands in the document.
