@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::metrics::{Counters, WriteMetrics};
+use super::request::{Slot, Target};
 use super::slots::Slots;
 use super::worker::Worker;
 use super::written::Written;
@@ -68,13 +69,19 @@ impl Queue {
             self.0.counters.equal.inc();
             return Enqueued::Equal;
         };
-        self.put(&write, Arc::new(plan))
+        self.put(write.slot(), Arc::new(plan))
+    }
+
+    /// Hands in a plan for this object, or for its status, that is asked only when its turn comes: for plans that cost more
+    /// than a place in the queue.
+    pub fn ask(&self, target: Target, status: bool, plan: impl Plan + 'static) -> Enqueued {
+        self.put(Slot { target, status }, Arc::new(plan))
     }
 
     /// Hands in a write that needs no comparison.
     pub fn write(&self, write: &Write) -> Enqueued {
         let plan = write.clone();
-        self.put(write, Arc::new(move || Some(plan.clone())))
+        self.put(write.slot(), Arc::new(move || Some(plan.clone())))
     }
 
     /// The writes made, for asking whether a watch has seen them.
@@ -87,10 +94,10 @@ impl Queue {
         self.0.slots.lock().len()
     }
 
-    fn put(&self, write: &Write, plan: Arc<dyn Plan>) -> Enqueued {
+    fn put(&self, slot: Slot, plan: Arc<dyn Plan>) -> Enqueued {
         let counters = &self.0.counters;
         let mut slots = self.0.slots.lock();
-        let enqueued = slots.put(write.slot(), plan, &self.0.config, Instant::now());
+        let enqueued = slots.put(slot, plan, &self.0.config, Instant::now());
         counters.depth.set(slots.len() as i64);
         drop(slots);
         match enqueued {
