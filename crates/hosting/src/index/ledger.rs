@@ -1,0 +1,99 @@
+//! What each consumer uses, over all its namespaces: pods that are there, and pods that are about to be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use liqo_core::Resources;
+use liqo_core::names::ClusterId;
+use liqo_kit::Key;
+
+/// How long a pod that was made may stay unseen. The watch is never that late; it was made and removed while nobody looked.
+const UNSEEN: SignedDuration = SignedDuration::from_secs(60);
+
+/// What a pod takes of whose contract.
+type Charge = (ClusterId, Arc<Resources>);
+
+/// What each consumer uses.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    used: BTreeMap<ClusterId, Resources>,
+    /// Pods that are there.
+    charged: BTreeMap<Key, Charge>,
+    /// Pods that are being made, since when.
+    reserved: BTreeMap<Key, (Charge, Timestamp)>,
+}
+
+const NOTHING: &Resources = &Resources::new();
+
+impl Ledger {
+    /// What a consumer uses.
+    pub(crate) fn used(&self, peer: &ClusterId) -> &Resources {
+        self.used.get(peer).unwrap_or(NOTHING)
+    }
+
+    /// All consumers that use something.
+    pub(crate) fn users(&self) -> impl Iterator<Item = (&ClusterId, &Resources)> {
+        self.used.iter()
+    }
+
+    /// Whether a pod is being made, or was made and not seen yet.
+    pub(crate) fn is_reserved(&self, key: &Key) -> bool {
+        self.reserved.contains_key(key)
+    }
+
+    /// Counts a pod that is about to be made.
+    pub(crate) fn reserve(&mut self, key: &Key, peer: ClusterId, amount: Arc<Resources>, now: Timestamp) {
+        self.release(key);
+        self.add(&(peer.clone(), Arc::clone(&amount)));
+        self.reserved.insert(key.clone(), ((peer, amount), now));
+    }
+
+    /// Counts it no longer: it was seen, or could not be made. Returns whose it was.
+    pub(crate) fn release(&mut self, key: &Key) -> Option<ClusterId> {
+        let (charge, _) = self.reserved.remove(key)?;
+        self.take(&charge);
+        Some(charge.0)
+    }
+
+    /// The pods that were made so long ago that they are not there any more.
+    pub(crate) fn overdue(&self, now: Timestamp) -> Vec<Key> {
+        let late = |since: Timestamp| now.duration_since(since) > UNSEEN;
+        self.reserved.iter().filter(|(_, (_, since))| late(*since)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Forgets what was about to be made, when somebody else makes it.
+    pub(crate) fn release_all(&mut self) {
+        let keys: Vec<Key> = self.reserved.keys().cloned().collect();
+        keys.iter().for_each(|key| drop(self.release(key)));
+    }
+
+    /// A pod that is there takes this much now, or nothing; returns whose room became free.
+    pub(crate) fn settle(&mut self, key: &Key, charge: Option<Charge>) -> Option<ClusterId> {
+        let before = self.charged.get(key);
+        if before == charge.as_ref() {
+            return None;
+        }
+        let before = self.charged.remove(key);
+        if let Some(before) = &before {
+            self.take(before);
+        }
+        if let Some(charge) = charge {
+            self.add(&charge);
+            self.charged.insert(key.clone(), charge);
+        }
+        before.map(|(peer, _)| peer)
+    }
+
+    fn add(&mut self, (peer, amount): &Charge) {
+        self.used.entry(peer.clone()).or_default().accumulate(amount);
+    }
+
+    fn take(&mut self, (peer, amount): &Charge) {
+        let Some(used) = self.used.get_mut(peer) else { return };
+        *used = used.sub_to_zero(amount);
+        if used.is_zero() {
+            self.used.remove(peer);
+        }
+    }
+}

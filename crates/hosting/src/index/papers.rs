@@ -1,0 +1,140 @@
+//! Tenants, contracts, offers, policies and maps, read once where they come in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::NodeSelectorRequirement;
+use kube::ResourceExt;
+use liqo_api::namespace_map::{NamespaceMapStatus, RemoteNamespace};
+use liqo_api::{Contract, NamespaceMap, ResourceOffer, SharingPolicy, labels};
+use liqo_core::Resources;
+use liqo_core::contract::{Enforcement, Terms};
+use liqo_core::names::ClusterId;
+use liqo_core::policy::{Policy, Spec};
+use liqo_kit::watch::MetaOnly;
+
+use crate::pods::HouseRules;
+
+/// The place of a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tenant {
+    pub(crate) name: String,
+    pub(crate) peer: ClusterId,
+    pub(crate) deleting: bool,
+}
+
+impl Tenant {
+    /// Reads a namespace; `None` if it is no peer's place.
+    pub(crate) fn read(namespace: &MetaOnly) -> Option<Self> {
+        let meta = &namespace.metadata;
+        let is_tenant = meta.labels.get(labels::TENANT_NAMESPACE) == Some(labels::TRUE);
+        let peer = meta.labels.get(labels::CLUSTER_ID).filter(|_| is_tenant)?.parse().ok()?;
+        Some(Self { name: meta.name.to_string(), peer, deleting: meta.deletion_timestamp.is_some() })
+    }
+}
+
+/// What a peer may use.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Grant {
+    pub(crate) resources: Resources,
+    pub(crate) enforcement: Enforcement,
+}
+
+/// A contract, as far as it is in force.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Deal {
+    terms: Option<Terms>,
+}
+
+impl Deal {
+    /// Its status is written by the provider alone: what it says is what this cluster signed.
+    pub(crate) fn read(contract: &Contract) -> Self {
+        let status = contract.status.as_ref().filter(|status| status.phase.is_in_force());
+        let agreed = status.and_then(|status| status.agreed.as_ref());
+        let terms = agreed.and_then(|agreed| Terms::parse(agreed.terms.as_bytes()).ok());
+        let is_of = |terms: &Terms| {
+            terms.provider.id.as_str() == contract.spec.provider_id
+                && terms.consumer.id.as_str() == contract.spec.consumer_id
+        };
+        Self { terms: terms.filter(is_of) }
+    }
+
+    /// What it allows `consumer` to use of `provider`.
+    pub(super) fn grant(&self, provider: &ClusterId, consumer: &ClusterId) -> Option<Grant> {
+        let terms = self.terms.as_ref()?;
+        let ours = terms.provider.id == *provider && terms.consumer.id == *consumer;
+        ours.then(|| Grant { resources: terms.resources.clone(), enforcement: terms.enforcement })
+    }
+}
+
+/// An offer: by which policy it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bid {
+    pub(crate) from: Box<str>,
+    pub(crate) policy: Option<Box<str>>,
+}
+
+impl Bid {
+    pub(crate) fn read(offer: &ResourceOffer) -> Self {
+        let spec = &offer.spec;
+        Self { from: spec.cluster_id.as_str().into(), policy: spec.policy.as_deref().map(Into::into) }
+    }
+}
+
+/// What a policy says about pods.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct House(pub(super) Arc<HouseRules>);
+
+impl House {
+    pub(crate) fn read(policy: &SharingPolicy) -> Self {
+        let (spec, said) = (&policy.spec, &policy.spec.workloads);
+        let read = Policy::read(policy.name_any(), &Spec::from(spec));
+        let labels = spec.node_selector.match_labels.iter().flatten();
+        let labels = labels.map(|(key, value)| NodeSelectorRequirement {
+            key: key.clone(),
+            operator: "In".to_owned(),
+            values: Some(vec![value.clone()]),
+        });
+        let expressions = spec.node_selector.match_expressions.iter().flatten();
+        let expressions = expressions.map(|it| NodeSelectorRequirement {
+            key: it.key.clone(),
+            operator: it.operator.clone(),
+            values: it.values.clone(),
+        });
+        Self(Arc::new(HouseRules {
+            level: said.pod_security.unwrap_or_default(),
+            runtime_class: said.runtime_class.clone(),
+            max_priority: said.max_priority.unwrap_or_default(),
+            kept: read.kept_annotations().clone(),
+            nodes: labels.chain(expressions).collect(),
+        }))
+    }
+}
+
+/// A consumer's map.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Map {
+    pub(crate) resource_version: Box<str>,
+    /// Whose it says that it is.
+    pub(crate) origin: Box<str>,
+    pub(crate) deleting: bool,
+    pub(crate) wanted: BTreeMap<String, String>,
+    pub(crate) told: BTreeMap<String, RemoteNamespace>,
+}
+
+impl Map {
+    /// Reads a map; `None` if it is one of ours about what we want elsewhere.
+    pub(crate) fn read(map: NamespaceMap) -> Option<Self> {
+        let label = |key: &str| map.labels().get(key).map(String::as_str);
+        let origin = label(labels::REPLICATION_ORIGIN)
+            .filter(|_| label(labels::REPLICATED) == Some(labels::TRUE))?
+            .into();
+        Some(Self {
+            resource_version: map.metadata.resource_version.as_deref().unwrap_or_default().into(),
+            origin,
+            deleting: map.metadata.deletion_timestamp.is_some(),
+            told: map.status.map(|status: NamespaceMapStatus| status.current_mapping).unwrap_or_default(),
+            wanted: map.spec.desired_mapping,
+        })
+    }
+}
