@@ -125,7 +125,9 @@ fn registered(file: &str) -> Vec<String> {
         after.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     };
     let prefix = named("sub_registry_with_prefix(\"").pop().map(|prefix| prefix + "_").unwrap_or_default();
-    named("registry.register(\"").iter().map(|name| format!("{prefix}{name}")).collect()
+    let plain = named("registry.register(\"").into_iter().chain(named("encode_descriptor(\""));
+    let timed = named("registry.register_with_unit(\"").into_iter().map(|name| name + "_seconds");
+    plain.chain(timed).map(|name| format!("{prefix}{name}")).collect()
 }
 
 /// The names of the manager's metrics, without what Prometheus' conventions add.
@@ -175,6 +177,26 @@ fn the_dashboard_shows_metrics_that_exist() {
                 ["_total", "_bucket", "_info"].iter().fold(metric, |name, end| name.trim_end_matches(end));
             assert!(known.contains(registered), "{expression}: nobody tells {metric}; known are {known:?}");
         }
+    }
+}
+
+/// The rooms all of whose numbers are on the dashboard.
+const SHOWN: [&str; 3] = [
+    "crates/discovery/src/metrics.rs",
+    "crates/authentication/src/metrics.rs",
+    "crates/peering/src/metrics.rs",
+];
+
+#[test]
+fn the_dashboard_shows_all_that_is_known_of_peers() {
+    let dashboard: Value =
+        serde_json::from_str(&read("deploy/helm/liqo/dashboards/liqo.json")).expect("the dashboard is JSON");
+    let mut expressions = vec![];
+    texts(&dashboard["panels"], "expr", &mut expressions);
+    for metric in SHOWN.iter().flat_map(|file| registered(file)) {
+        let ends = ["{", "_total{", "_bucket{"].map(|end| format!("{metric}{end}"));
+        let shown = expressions.iter().any(|it| ends.iter().any(|end| it.contains(end.as_str())));
+        assert!(shown, "no panel shows {metric}");
     }
 }
 
