@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::cell;
 
 /// The crates whose metrics the roles serve.
-const SERVED: [&str; 5] = ["authentication", "discovery", "identity", "kit", "liqo"];
+const SERVED: [&str; 7] = ["authentication", "discovery", "identity", "kit", "liqo", "offloading", "peering"];
 
 /// What the kit's own collector tells of every process; it is not registered one by one.
 const PROCESS: &str = "\
@@ -28,7 +28,7 @@ pub(super) fn page(root: &Path) -> anyhow::Result<String> {
         for file in sources(&root.join("crates").join(room).join("src"))? {
             let text =
                 fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            found.extend(metrics(&text));
+            found.extend(metrics(&without_comments(&text)));
         }
     }
     anyhow::ensure!(!found.is_empty(), "no crate registers a metric");
@@ -61,6 +61,12 @@ fn sources(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// Examples in comments register nothing.
+fn without_comments(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// What is known of a metric.
