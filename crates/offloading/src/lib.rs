@@ -32,6 +32,8 @@ mod room;
 mod rules;
 mod settings;
 mod steps;
+#[cfg(test)]
+mod testing;
 mod webhook;
 
 pub use failover::Failover;

@@ -99,6 +99,7 @@ impl<'a> World<'a> {
             "--metrics-address=127.0.0.1:0",
             "--health-probe-address=127.0.0.1:0",
             "--auth-address=127.0.0.1:0",
+            "--webhook-address=127.0.0.1:0",
             // Short, because tests wait for it.
             "--lease-duration=3s",
             "--lease-renew-deadline=2s",

@@ -41,8 +41,11 @@ pub(super) fn plan(view: &View<'_>, name: &str) -> Planned {
     steps.extend(mark(view, namespace, offloading));
     let mut wake = None;
     if let Some(offloading) = offloading {
-        steps.extend(keep_or_release(view, offloading));
-        steps.extend(status::tell(view, offloading));
+        // One after the other: two writes to one object at once would conflict.
+        match keep_or_release(view, offloading) {
+            Some(step) => steps.push(step),
+            None => steps.extend(status::tell(view, offloading)),
+        }
         wake = drain::due(view, offloading);
     }
     Planned { steps, wake }

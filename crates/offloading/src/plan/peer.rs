@@ -77,7 +77,10 @@ fn extend(view: &View<'_>, cluster: &ClusterId, peer: &Peer, wanted: &BTreeMap<S
             Some(seen) => steps.extend(Step::bring(Where::There, seen, &shaped(seen, &copied), "copy")),
         }
     }
-    steps.extend(mirror(view, cluster));
+    if !steps.iter().any(|step| step.at == Where::Here) {
+        // Two writes to one object at once would conflict.
+        steps.extend(mirror(view, cluster));
+    }
     steps
 }
 
@@ -103,7 +106,10 @@ fn withdraw(view: &View<'_>, cluster: &ClusterId, peer: &Peer) -> Vec<Step> {
         steps.extend(Step::bring(Where::There, copy, &empty(copy), "copy"));
     }
     steps.extend(original.and_then(|seen| Step::bring(Where::Here, seen, &empty(seen), "map")));
-    steps.extend(mirror(view, cluster));
+    if !steps.iter().any(|step| step.at == Where::Here) {
+        // Two writes to one object at once would conflict.
+        steps.extend(mirror(view, cluster));
+    }
     steps
 }
 
