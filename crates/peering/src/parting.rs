@@ -19,10 +19,6 @@ use crate::steps::{Step, Where};
 /// How long putting in order what we keep ourselves may take, once nobody is waited for.
 const TIDYING: SignedDuration = SignedDuration::from_secs(4);
 
-/// For so long a peer must answer that we may not look at our place before that is believed: an API server that starts
-/// says so too, until it has read who may what.
-const FORBIDDEN: SignedDuration = SignedDuration::from_secs(5);
-
 /// Until when the other side is waited for, when parting began then.
 pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Timestamp {
     // Nobody waits longer for one part of it than for the whole.
@@ -36,7 +32,7 @@ pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Ti
     let usual = since.saturating_add(view.settings.parting).unwrap_or(since);
     // Who may not look at its place any more has none: the peer has parted already, and there is nobody to tell.
     let forbidden = peer.forbidden.filter(|_| peer.is_going());
-    forbidden.and_then(|forbidden| forbidden.checked_add(FORBIDDEN).ok()).map_or(usual, |at| usual.min(at))
+    forbidden.and_then(|forbidden| forbidden.checked_add(view.settings.forbidden).ok()).map_or(usual, |at| usual.min(at))
 }
 
 /// Removes what we keep of a contract at a peer that cannot be reached, once the time for that is over.
@@ -134,7 +130,8 @@ fn go(view: &View<'_>, peer: &Peer<'_>, told: (&Told, &Told), planned: &mut Plan
     let writes_left = planned.steps.iter().any(|step| step.what != "report");
     let over = !open(told.0) && !writes_left && closed(view, peer);
     // The other side is not waited for any longer; what we keep ourselves is put in order all the same.
-    let untidy = planned.steps.iter().any(|step| step.what != "report" && step.at == Where::Here);
+    let untidy = planned.steps.iter().any(|step| step.what != "report" && step.at == Where::Here)
+        || !copies_are_gone(view, peer);
     let end = at.saturating_add(TIDYING).unwrap_or(at);
     if over || (view.now >= at && !untidy) || view.now >= end {
         planned.step(finalizer(peer, false));
@@ -148,8 +145,13 @@ fn go(view: &View<'_>, peer: &Peer<'_>, told: (&Told, &Told), planned: &mut Plan
 fn closed(view: &View<'_>, peer: &Peer<'_>) -> bool {
     let (me, them) = (view.me.id().as_str(), peer.id.as_str());
     let lent = peer.tables().all(|table| table.contracts(me, them).all(Deal::is_over));
-    let copies = peer.copies.contracts(me, them).chain(peer.copies.contracts(them, me)).next().is_none();
-    lent && copies
+    lent && copies_are_gone(view, peer)
+}
+
+/// Whether nothing is left of what we kept about contracts. It goes once it is logged, which is lost with it otherwise.
+fn copies_are_gone(view: &View<'_>, peer: &Peer<'_>) -> bool {
+    let (me, them) = (view.me.id().as_str(), peer.id.as_str());
+    peer.copies.contracts(me, them).chain(peer.copies.contracts(them, me)).next().is_none()
 }
 
 fn finalizer(peer: &Peer<'_>, there: bool) -> Option<Step> {

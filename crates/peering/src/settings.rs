@@ -14,6 +14,9 @@ use crate::Clock;
 
 /// How long parting may take. Authentication waits a minute for us and then goes on; we end shortly before.
 const PARTING: SignedDuration = SignedDuration::from_secs(55);
+/// For how long a peer must say that we may not look at our place before that is believed: an API server that starts says
+/// so too, until it has read who may what.
+const FORBIDDEN: SignedDuration = SignedDuration::from_secs(5);
 /// What is shared where nobody says how much, as in Liqo.
 const SHARED: i64 = 90;
 /// By how much an amount changes before it is told, as in Liqo.
@@ -56,6 +59,8 @@ pub struct Settings {
     pub delays: Delays,
     /// How long parting may take before one side goes alone.
     pub parting: SignedDuration,
+    /// For how long a peer must say that we may not look at our place there before that is believed.
+    pub forbidden: SignedDuration,
     /// Writes under way at once, here and at each peer.
     pub writes: usize,
     /// The clock.
@@ -79,6 +84,7 @@ impl Settings {
             stock_pause: STOCK_PAUSE,
             delays: Delays::default(),
             parting: PARTING,
+            forbidden: FORBIDDEN,
             writes: WRITES,
             clock: Clock::system(),
         }
