@@ -64,6 +64,11 @@ impl Record {
         &self.health
     }
 
+    /// Whether it has just not answered, and is not given up yet.
+    pub(crate) const fn is_in_doubt(&self) -> bool {
+        self.steady.is_none() && !self.health.is_gone()
+    }
+
     /// Takes in how a request ended. Returns whether the judgement changed.
     pub(crate) fn observe(&mut self, answer: Result<(), String>, now: Timestamp, patience: Patience) -> bool {
         match answer {

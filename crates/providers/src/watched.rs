@@ -17,9 +17,10 @@ use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus, Wire};
 use liqo_kit::{Clock, Shared, Sink, Supervisor, Watch};
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::health::Patience;
+use crate::health::{Patience, Record};
 use crate::index::{Deal, Extras, Index, Kept};
 use crate::{ByCluster, Link, pulse};
 
@@ -41,6 +42,8 @@ pub const RULES: &[Rule] = &[
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);
+/// How soon a provider is asked again that is new, or has just not answered: so that it is known in time.
+const IN_DOUBT: Duration = Duration::from_millis(500);
 /// Providers that are asked at the same time.
 const ASKED_AT_ONCE: usize = 64;
 
@@ -219,27 +222,40 @@ impl Providers {
 
     /// Asks all who lend whether they answer, until `stop`. The leader does this: others have nothing to decide.
     pub async fn measure(&self, stop: &CancellationToken) {
-        let mut round = tokio::time::Instant::now();
+        let mut news = self.subscribe();
+        let mut round = Instant::now();
         while !stop.is_cancelled() {
-            let asked = self.lenders();
-            let interval = pulse::interval(asked.len());
+            news.borrow_and_update();
+            let all = Instant::now() >= round;
+            let asked = self.lenders(all);
+            if all {
+                round = Instant::now() + pulse::interval(asked.len());
+            }
             let asking: Vec<_> =
                 asked.into_iter().map(|(id, link)| self.clone().ask(id, link).boxed()).collect();
             let asking = stream::iter(asking).buffer_unordered(ASKED_AT_ONCE).for_each(std::future::ready);
             if stop.run_until_cancelled(asking).await.is_none() {
                 break;
             }
-            // One that did not answer took its time already.
-            round = (round + interval).max(tokio::time::Instant::now());
-            stop.run_until_cancelled(tokio::time::sleep_until(round)).await;
+            let next =
+                if self.lenders(false).is_empty() { round } else { round.min(Instant::now() + IN_DOUBT) };
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                // Somebody may be new.
+                _ = news.changed() => {}
+                () = stop.cancelled() => {}
+            }
         }
         // Whoever leads next judges for itself.
         self.0.index.write().records.clear();
     }
 
-    fn lenders(&self) -> Vec<(ClusterId, Link)> {
+    /// Those who lend: all of them, or those of whom it is not clear whether they answer.
+    fn lenders(&self, all: bool) -> Vec<(ClusterId, Link)> {
         let list = self.current();
-        let lending = list.values().filter(|provider| provider.lent.is_some());
+        let index = self.0.index.read();
+        let in_doubt = |id: &ClusterId| index.records.get(id).is_none_or(Record::is_in_doubt);
+        let lending = list.values().filter(|it| it.lent.is_some() && (all || in_doubt(&it.id)));
         lending.filter_map(|provider| Some((provider.id.clone(), provider.link.clone().ok()?))).collect()
     }
 
