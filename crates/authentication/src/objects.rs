@@ -46,7 +46,8 @@ pub(crate) const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// What a peer may do in its tenant namespace, and nothing else anywhere.
 ///
 /// It asks for resources, sees and answers offers, and sees and signs contracts. It creates offers and contracts, because
-/// who calls and who lends are two questions; it deletes neither, as what was agreed on is not one side's to remove.
+/// who calls and who lends are two questions; it deletes neither, as what was agreed on is not one side's to remove. It says
+/// which namespaces it wants.
 pub const PEER_RULES: &[Rule] = &[
     Rule::namespace(
         &["discovery.liqo.io"],
@@ -65,6 +66,12 @@ pub const PEER_RULES: &[Rule] = &[
         &["resourceoffers/status", "contracts/status"],
         &["get", "patch"],
         "accept, refuse and sign",
+    ),
+    Rule::namespace(
+        &["virtualkubelet.liqo.io"],
+        &["namespacemaps"],
+        &["get", "list", "watch", "create", "update", "patch", "delete"],
+        "say which namespaces it wants here, and see which it has",
     ),
 ];
 

@@ -111,4 +111,10 @@ pub const RULES: &[Rule] = &[
         &["get", "patch"],
         "give peers the right to accept, refuse and sign",
     ),
+    Rule::cluster(
+        &["virtualkubelet.liqo.io"],
+        &["namespacemaps"],
+        &["get", "list", "watch", "create", "update", "patch", "delete"],
+        "give peers the right to ask for namespaces",
+    ),
 ];

@@ -52,7 +52,9 @@ pub fn rules() -> Vec<Rule> {
         liqo_discovery::WAN_RULES,
         liqo_peering::RULES,
         liqo_providers::RULES,
+        liqo_virtual_node::RULES,
         liqo_offloading::RULES,
+        liqo_hosting::RULES,
     ]
     .concat()
 }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 const NAMESPACE: &str = "liqo-tenant-peer";
 const PEER: &str = "peer-id";
 const US: &str = "our-id";
-const KINDS: [&str; 3] = ["resourcerequests", "resourceoffers", "contracts"];
+const KINDS: [&str; 4] = ["resourcerequests", "resourceoffers", "contracts", "namespacemaps"];
 /// A policy is in force some time after it was created; a loaded machine needs longer.
 const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -65,7 +65,7 @@ async fn a_peer_writes_what_is_its_own_and_nothing_else() {
         wrong.extend(attempt.wrong(&peer, kind, &table.base[kind], false).await);
     }
     // The same with every right there is: the policy stands by itself.
-    let resources = "--resource=*.discovery.liqo.io,*.sharing.liqo.io";
+    let resources = "--resource=*.discovery.liqo.io,*.sharing.liqo.io,*.virtualkubelet.liqo.io";
     installed.kubectl(&["create", "clusterrole", "all", "--verb=*", resources]);
     bind(&installed, "all", PEER);
     until_bound(&peer).await;
@@ -124,7 +124,8 @@ async fn prepare(installed: &Installed, admin: &Client, table: &Table) {
     };
     let rendered = Chart::embedded().render(&release, &json!({})).unwrap();
     for kind in ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"] {
-        put(admin, rendered.iter().find(|object| object["kind"] == kind).unwrap()).await;
+        let is_meant = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == "liqo-peers";
+        put(admin, rendered.iter().find(is_meant).unwrap()).await;
     }
     let rules: Vec<Value> = PEER_RULES
         .iter()
@@ -188,6 +189,7 @@ fn api(client: &Client, plural: &str) -> Api<DynamicObject> {
     let (group, kind) = match plural {
         "resourcerequests" => ("discovery.liqo.io", "ResourceRequest"),
         "resourceoffers" => ("sharing.liqo.io", "ResourceOffer"),
+        "namespacemaps" => ("virtualkubelet.liqo.io", "NamespaceMap"),
         _ => ("sharing.liqo.io", "Contract"),
     };
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1alpha1", kind), plural);

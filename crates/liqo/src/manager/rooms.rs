@@ -37,6 +37,8 @@ pub(super) struct Rooms {
     peering: liqo_peering::Room,
     providers: liqo_providers::Providers,
     pub(super) offloading: liqo_offloading::Room,
+    hosting: liqo_hosting::Room,
+    pub(super) virtual_node: liqo_virtual_node::Room,
     /// Who we are, for those who need no key.
     own: watch::Sender<Option<names::Identity>>,
 }
@@ -72,7 +74,12 @@ impl Rooms {
         let settings = liqo_offloading::Settings::new(arguments.identity.liqo_namespace.clone(), pod);
         let offloading =
             liqo_offloading::Room::new(client.clone(), settings, own.subscribe(), providers.subscribe());
-        Self { identity, authentication, discovery, peering, providers, offloading, own }
+        let settings = liqo_hosting::Settings::new(arguments.identity.liqo_namespace.clone(), pod);
+        let hosting = liqo_hosting::Room::new(client.clone(), settings, own.subscribe());
+        let settings = virtual_node_settings(arguments, pod);
+        let virtual_node =
+            liqo_virtual_node::Room::new(client.clone(), settings, providers.clone(), own.subscribe());
+        Self { identity, authentication, discovery, peering, providers, offloading, hosting, virtual_node, own }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
@@ -81,6 +88,8 @@ impl Rooms {
         self.discovery.metrics().register(registry);
         self.peering.metrics().register(registry);
         self.offloading.metrics().register(registry);
+        self.hosting.metrics().register(registry);
+        self.virtual_node.metrics().register(registry);
     }
 
     /// Starts to watch, in every process.
@@ -91,6 +100,8 @@ impl Rooms {
         self.peering.start(supervisor, watches);
         self.providers.start(supervisor, watches);
         self.offloading.start(supervisor, watches);
+        self.hosting.start(supervisor, watches);
+        self.virtual_node.start(supervisor, watches);
         let (mut identity, own) = (self.identity.identity(), self.own.clone());
         supervisor.critical("own identity", |stop| async move {
             loop {
@@ -114,8 +125,10 @@ impl Rooms {
         self.authentication.add_checks(checks);
         self.discovery.add_checks(checks);
         self.peering.add_checks(checks);
+        self.virtual_node.add_checks(checks);
         self.providers.add_checks(checks);
         self.offloading.add_checks(checks);
+        self.hosting.add_checks(checks);
     }
 
     /// Leads in the room of namespaces, once it is known who lends.
@@ -132,18 +145,21 @@ impl Rooms {
 
     /// Makes the rooms' queues and starts what drains them.
     pub(super) fn leaders(self, supervisor: &Supervisor, writes: &WriteMetrics) -> Leaders {
-        let [identity, authentication, discovery, peering, offloading] = [
+        let [identity, authentication, discovery, peering, offloading, hosting, virtual_node] = [
             ("identity", self.identity.queue(writes)),
             ("authentication", self.authentication.queue(writes)),
             ("discovery", self.discovery.queue(writes)),
             ("peering", self.peering.queue(writes)),
             ("offloading", self.offloading.queue(writes)),
+            ("hosting", self.hosting.queue(writes)),
+            ("virtual-node", self.virtual_node.queue(writes)),
         ]
         .map(|(name, (queue, worker))| {
             process::drain(supervisor, name, worker);
             queue
         });
-        Leaders { rooms: self, queues: Queues { identity, authentication, discovery, peering, offloading } }
+        let queues = Queues { identity, authentication, discovery, peering, offloading, hosting, virtual_node };
+        Leaders { rooms: self, queues }
     }
 }
 
@@ -153,6 +169,8 @@ struct Queues {
     discovery: Queue,
     peering: Queue,
     offloading: Queue,
+    hosting: Queue,
+    virtual_node: Queue,
 }
 
 /// The rooms as they lead.
@@ -175,7 +193,9 @@ impl Leaders {
                 rooms.authentication.lead(&queues.authentication, leadership.clone()),
                 rooms.peering.lead(&queues.peering, leadership.clone()),
                 rooms.providers.measure(leadership.ended()),
+                Box::pin(rooms.virtual_node.lead(&queues.virtual_node, leadership.clone())),
                 rooms.offload(&queues.offloading, leadership.clone()),
+                Box::pin(rooms.hosting.lead(&queues.hosting, leadership.clone())),
             );
         };
         let finding = rooms.discovery.run(&queues.discovery, gate, leadership.ended().clone());
@@ -231,6 +251,18 @@ fn peering_settings(arguments: &Arguments, pod: &str) -> liqo_peering::Settings 
         threshold: percent(sharing.offer_update_threshold_percentage, usual.threshold),
         labels: labels.collect(),
         ..usual
+    }
+}
+
+fn virtual_node_settings(arguments: &Arguments, pod: &str) -> liqo_virtual_node::Settings {
+    let nodes = &arguments.virtual_nodes;
+    liqo_virtual_node::Settings {
+        address: nodes.pod_ip.0,
+        port: nodes.kubelet_address.port,
+        labels: nodes.node_extra_labels.iter().flat_map(|labels| labels.0.clone()).collect(),
+        annotations: nodes.node_extra_annotations.iter().flat_map(|it| it.0.clone()).collect(),
+        lease: nodes.node_lease_duration.0,
+        ..liqo_virtual_node::Settings::new(pod, VERSION)
     }
 }
 

@@ -32,6 +32,8 @@
   verbs: ["list", "watch"]
 # the tenant namespaces of peers
 # know the namespaces of peers
+# mark offloaded namespaces, so that admission knows them
+# the namespaces of consumers
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
@@ -41,6 +43,8 @@
 # our identities at peers, in the tenant namespaces
 # our identities at peers, in the tenant namespaces
 # our identities at providers, in the tenant namespaces
+# the webhook's certificate
+# the webhook's certificate
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
@@ -49,6 +53,7 @@
   resources: ["roles"]
   verbs: ["list", "watch", "create", "patch"]
 # give peers their role, and take it away
+# let consumers into their namespaces
 - apiGroups: ["rbac.authorization.k8s.io"]
   resources: ["rolebindings"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
@@ -73,6 +78,8 @@
 # tell about peers; events about objects without namespace are in the namespace default
 # tell about clusters that were found or refused; events about objects without namespace are in default
 # tell about peers; events about objects without namespace are in the namespace default
+# tell about offloaded namespaces
+# tell why a pod is not run
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create"]
@@ -91,6 +98,11 @@
 - apiGroups: ["sharing.liqo.io"]
   resources: ["resourceoffers/status", "contracts/status"]
   verbs: ["get", "patch"]
+# give peers the right to ask for namespaces
+# note which namespaces are wanted at which provider
+- apiGroups: ["virtualkubelet.liqo.io"]
+  resources: ["namespacemaps"]
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
 # a ForeignCluster for each cluster that is found, as long as it is advertised
 # keep a ForeignCluster until what was agreed on is over; forget peers that leave for good
 - apiGroups: ["discovery.liqo.io"]
@@ -108,22 +120,68 @@
 - apiGroups: ["sharing.liqo.io"]
   resources: ["resourceoffers", "contracts"]
   verbs: ["list", "watch", "create", "patch", "delete"]
-# know what is shared with whom
-- apiGroups: ["sharing.liqo.io"]
-  resources: ["sharingpolicies"]
-  verbs: ["list", "watch"]
 # tell whether a policy makes sense, and whom it is applied to
 - apiGroups: ["sharing.liqo.io"]
   resources: ["sharingpolicies/status"]
   verbs: ["patch"]
 # find the API server's address where none is configured
 # know what there is to share
+# know the nodes that stand for clusters
 - apiGroups: [""]
   resources: ["nodes", "pods", "services"]
   verbs: ["list", "watch"]
 # offer storage classes
 - apiGroups: ["storage.k8s.io"]
   resources: ["storageclasses"]
+  verbs: ["list", "watch"]
+# follow what owners of namespaces want, and the label that says it shorter
+- apiGroups: ["offloading.liqo.io"]
+  resources: ["namespaceoffloadings"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# tell which clusters a namespace extends to, and why not to others
+- apiGroups: ["offloading.liqo.io"]
+  resources: ["namespaceoffloadings/status"]
+  verbs: ["patch"]
+# ask them to leave, as their disruption budgets allow
+- apiGroups: [""]
+  resources: ["pods/eviction"]
+  verbs: ["create"]
+# tell the API server whose certificate the webhook shows
+- apiGroups: ["admissionregistration.k8s.io"]
+  resources: ["mutatingwebhookconfigurations"]
+  resourceNames: ["liqo"]
+  verbs: ["list", "watch", "patch"]
+# see which namespaces and pods consumers want here
+- apiGroups: ["virtualkubelet.liqo.io"]
+  resources: ["namespacemaps", "shadowpods"]
+  verbs: ["list", "watch"]
+# show here what providers say about them
+# tell consumers what they got, and why not
+- apiGroups: ["virtualkubelet.liqo.io"]
+  resources: ["namespacemaps/status", "shadowpods/status"]
+  verbs: ["patch"]
+# know what is shared with whom
+# know what consumers may use, and by which rules
+- apiGroups: ["sharing.liqo.io"]
+  resources: ["contracts", "resourceoffers", "sharingpolicies"]
+  verbs: ["list", "watch"]
+# hold consumers to their contracts
+- apiGroups: [""]
+  resources: ["resourcequotas"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# give consumers this role and no other
+- apiGroups: ["rbac.authorization.k8s.io"]
+  resources: ["clusterroles"]
+  resourceNames: ["liqo-remote-tenant"]
+  verbs: ["bind"]
+# pods that must leave a cluster because their namespace does
+# run the pods of consumers
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["list", "watch", "create", "delete"]
+# give no pod of a consumer more priority than its policy grants
+- apiGroups: ["scheduling.k8s.io"]
+  resources: ["priorityclasses"]
   verbs: ["list", "watch"]
 {{- end }}
 {{- define "liqo.rbac.controllerManager.namespace" -}}
@@ -165,4 +223,40 @@
   resources: ["services"]
   resourceNames: ["liqo-auth"]
   verbs: ["list", "watch"]
+{{- end }}
+{{- define "liqo.rbac.remoteTenant.cluster" -}}
+{{- end }}
+{{- define "liqo.rbac.remoteTenant.namespace" -}}
+# what pods need
+- apiGroups: [""]
+  resources: ["configmaps", "secrets", "services", "persistentvolumeclaims"]
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+# where services lead
+- apiGroups: ["discovery.k8s.io"]
+  resources: ["endpointslices"]
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+# how services are reached
+- apiGroups: ["networking.k8s.io"]
+  resources: ["ingresses"]
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+# the pods to run
+- apiGroups: ["virtualkubelet.liqo.io"]
+  resources: ["shadowpods"]
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+# see how pods are
+- apiGroups: [""]
+  resources: ["pods", "events", "resourcequotas"]
+  verbs: ["get", "list", "watch"]
+# see how pods are
+- apiGroups: ["events.k8s.io"]
+  resources: ["events"]
+  verbs: ["get", "list", "watch"]
+# read logs
+- apiGroups: [""]
+  resources: ["pods/log"]
+  verbs: ["get"]
+# get into pods
+- apiGroups: [""]
+  resources: ["pods/exec", "pods/attach", "pods/portforward"]
+  verbs: ["create", "get"]
 {{- end }}
