@@ -1,6 +1,6 @@
 //! The flags. Names and defaults are those of Liqo's controller manager, so that manifests carry over.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use clap::{ArgAction, Args};
 use liqo_api::names::{ClusterId, ClusterName, NamespaceName};
@@ -196,6 +196,18 @@ pub(super) struct VirtualNodes {
     /// Labels of virtual nodes, as key=value,key=value
     #[arg(long, env = "LIQO_NODE_EXTRA_LABELS", action = ArgAction::Append, value_name = "LABELS")]
     pub(super) node_extra_labels: Vec<Labels>,
+
+    /// Where the API server asks for logs and terminals of pods on virtual nodes, over HTTPS
+    #[arg(long, env = "LIQO_KUBELET_ADDRESS", default_value = ":10250", value_name = "ADDRESS")]
+    pub(super) kubelet_address: Listen,
+
+    /// The address of this pod, which virtual nodes have too. Without it, there are no logs of pods on them
+    #[arg(long, env = "POD_IP", default_value = "", hide_default_value = true, value_name = "ADDRESS")]
+    pub(super) pod_ip: Maybe<IpAddr>,
+
+    /// How long Kubernetes believes a virtual node without hearing of it; it hears of it four times as often
+    #[arg(long, env = "LIQO_NODE_LEASE_DURATION", default_value = "40s", value_name = "DURATION")]
+    pub(super) node_lease_duration: Span,
 
     /// Image of virtual kubelets
     #[arg(

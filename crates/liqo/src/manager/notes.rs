@@ -17,7 +17,8 @@ pub(super) enum Note {
 const NO_POD: &str = "all virtual nodes live in the manager's process; they have no pods of their own";
 const NO_ARGUMENTS: &str = "all virtual nodes live in the manager's process; no program is started with arguments, and \
                             addresses behind a broker are found without them";
-const NO_CERTIFICATE: &str = "all virtual nodes live in the manager's process; none makes a certificate";
+const NO_CERTIFICATE: &str =
+    "all virtual nodes live in the manager's process, which has one certificate signed for all of them";
 const NO_WORKERS: &str = "work is bounded by queues, not by a number of workers";
 const NO_POLLING: &str = "changes are watched; nothing is asked for again and again";
 
@@ -54,8 +55,11 @@ pub(super) const NOTES: &[(&str, Note)] = &[
     ("offloading-status-requeue-period", Nothing(NO_POLLING)),
     ("shadow-pod-ctrl-workers", Nothing(NO_WORKERS)),
     ("webhook-address", Used),
-    ("node-extra-annotations", Later),
-    ("node-extra-labels", Later),
+    ("node-extra-annotations", Used),
+    ("node-extra-labels", Used),
+    ("kubelet-address", Used),
+    ("pod-ip", Used),
+    ("node-lease-duration", Used),
     ("kubelet-image", Nothing(NO_POD)),
     ("init-kubelet-image", Nothing(NO_POD)),
     ("disable-kubelet-certificate-generation", Nothing(NO_CERTIFICATE)),

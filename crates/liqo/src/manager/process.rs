@@ -39,6 +39,12 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     rooms.start(&supervisor, &watches);
     rooms.authentication.serve(&supervisor, listener);
     rooms.offloading.serve(&supervisor, webhook);
+    // Outside of a cluster nobody could ask.
+    let nodes = &arguments.virtual_nodes;
+    if nodes.pod_ip.0.is_some() {
+        let doors = bind("logs of pods on virtual nodes", "--kubelet-address", nodes.kubelet_address).await?;
+        rooms.virtual_node.serve(&supervisor, doors);
+    }
     rooms.add_checks(&admin.ready);
     election.add_check(&admin.ready, &rooms);
     let leaders = rooms.leaders(&supervisor, &writes);

@@ -85,6 +85,7 @@ fn every_flag_has_a_fallback_in_the_environment() {
         let expected = match name {
             "liqo-namespace" => "POD_NAMESPACE".to_owned(),
             "pod-name" => "POD_NAME".to_owned(),
+            "pod-ip" => "POD_IP".to_owned(),
             "help" => continue,
             _ => format!("LIQO_{}", name.replace('-', "_").to_uppercase()),
         };

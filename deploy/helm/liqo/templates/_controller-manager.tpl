@@ -45,6 +45,7 @@
 {{- end }}
 {{- include "liqo.auth.overrides" . }}
 - "--auth-address=:5000"
+- "--kubelet-address=:10250"
 - "--webhook-address=:9443"
 - "--metrics-address=:8080"
 - "--health-probe-address=:8081"
