@@ -24,7 +24,7 @@ pub struct ClientConfig {
     pub max_watches: usize,
     /// Share connections between requests (HTTP/2) where the server can.
     pub http2: bool,
-    /// How often a connection in use is asked whether it is still alive, and how long the answer may take.
+    /// How often a connection is asked whether it is still alive, and how long the answer may take.
     /// Without this, a connection cut in the middle looks merely quiet.
     pub keep_alive: (Duration, Duration),
 }
@@ -83,6 +83,9 @@ fn hyper(limits: &ClientConfig, connector: Connect) -> Hyper {
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .http2_keep_alive_interval(interval)
         .http2_keep_alive_timeout(answer)
+        // Requests that are given up before the next question leave the connection idle; not asked then, it would be used
+        // again and again though it is dead.
+        .http2_keep_alive_while_idle(true)
         .build(connector)
 }
 
