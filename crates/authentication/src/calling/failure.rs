@@ -18,6 +18,10 @@ mod tests;
 /// What may be over in a moment: an API server that restarts, a link that is cut.
 const SOON: BackoffPolicy =
     BackoffPolicy { min: Duration::from_millis(500), max: Duration::from_secs(300), factor: 2.0 };
+/// The same, while it has not lasted for minutes: once the link is whole again, somebody waits for the peering.
+const LATELY: BackoffPolicy = BackoffPolicy { max: Duration::from_secs(5), ..SOON };
+/// So many failures are lately: four to five minutes of a peer that does not answer at all.
+const MINUTES: u32 = 30;
 /// What the peer itself says is over in a moment: what is left of an earlier peering goes, or it just starts.
 const AT_ONCE: BackoffPolicy =
     BackoffPolicy { min: Duration::from_millis(200), max: Duration::from_secs(1), factor: 2.0 };
@@ -110,7 +114,8 @@ impl Failure {
         // A token that was just made may not be known everywhere yet.
         let policy = match self.retry_after {
             Some(after) if after <= MOMENT && failures <= BELIEVED => AT_ONCE,
-            _ if self.soon || failures <= QUICK_TRIES => SOON,
+            _ if failures <= if self.soon { MINUTES } else { QUICK_TRIES } => LATELY,
+            _ if self.soon => SOON,
             _ => LATER,
         };
         let asked_for = self.retry_after.filter(|after| *after > MOMENT).unwrap_or_default();
