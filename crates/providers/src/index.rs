@@ -83,6 +83,8 @@ pub(crate) struct Index {
     deals: Grouped<Deal, ClusterId>,
     offers: Grouped<Extras, String>,
     kept: Grouped<Kept, ClusterId>,
+    /// Whether identities came, changed or went since clients were last made for them.
+    pub(crate) reconnect: bool,
     pub(crate) links: BTreeMap<ClusterId, Result<Link, Arc<str>>>,
     pub(crate) records: BTreeMap<ClusterId, Record>,
 }
@@ -93,6 +95,7 @@ impl Default for Index {
             deals: Grouped::by(|_, deal| Some(deal.terms.provider.id.clone())),
             offers: Grouped::by(|_, offer| Some(offer.provider.clone())),
             kept: Grouped::by(|_, kept| Some(kept.held.peer.clone())),
+            reconnect: false,
             links: BTreeMap::new(),
             records: BTreeMap::new(),
         }
@@ -176,4 +179,16 @@ macro_rules! filled_by {
     )*};
 }
 
-filled_by!(Deal => deals, Extras => offers, Kept => kept);
+filled_by!(Deal => deals, Extras => offers);
+
+impl liqo_kit::Index<Kept> for Index {
+    fn apply(&mut self, key: &Key, object: Kept) {
+        self.reconnect = true;
+        self.kept.apply(key, object);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.reconnect = true;
+        self.kept.delete(key);
+    }
+}

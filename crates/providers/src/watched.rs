@@ -184,7 +184,9 @@ impl Providers {
     /// Brings clients and list up to date.
     fn publish(&self) {
         let mut index = self.0.index.write();
-        self.connect(&mut index);
+        if std::mem::take(&mut index.reconnect) {
+            self.connect(&mut index);
+        }
         let own = self.0.own.borrow().as_ref().and_then(|own| own.id.as_str().parse().ok());
         let list = own.map(|own| index.providers(&own)).unwrap_or_default();
         drop(index);
@@ -270,7 +272,8 @@ impl Providers {
         if news {
             let provider = self.0.index.read().records.get(id).map(|record| record.health().clone());
             tracing::info!(provider = %id, health = ?provider, "what is thought of a provider changed");
-            self.publish();
+            // Many at once make one new list.
+            self.0.index.notify();
         }
     }
 }

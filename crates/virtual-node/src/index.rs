@@ -38,6 +38,7 @@ pub(crate) struct Index {
     nodes: Grouped<Known, ClusterId>,
     maps: BTreeMap<Key, Mapping>,
     touched: BTreeSet<ClusterId>,
+    members: u64,
     /// Since when providers with a node have no contract; remembered by the leader.
     pub(crate) absent: BTreeMap<ClusterId, Timestamp>,
     /// How far emptying nodes is; remembered by the leader.
@@ -54,6 +55,7 @@ impl Default for Index {
             nodes: Grouped::by(cluster_of),
             maps: BTreeMap::new(),
             touched: BTreeSet::new(),
+            members: 0,
             absent: BTreeMap::new(),
             emptied: BTreeMap::new(),
         }
@@ -80,6 +82,11 @@ impl Index {
             let (name, facts) = self.node_of(cluster)?;
             Some((cluster, name, facts))
         })
+    }
+
+    /// Counts how often a node of ours came, went, or began to go.
+    pub(crate) const fn members(&self) -> u64 {
+        self.members
     }
 
     /// What `namespace` is called at the provider whose objects lie in `at`.
@@ -116,12 +123,20 @@ impl Index {
 impl liqo_kit::Index<Known> for Index {
     fn apply(&mut self, key: &Key, known: Known) {
         self.touch_node(key);
+        let life = |known: Option<&Known>| match known {
+            Some(Known::Ours(facts)) => Some((facts.uid.clone(), facts.deleting)),
+            Some(Known::Other) | None => None,
+        };
+        if life(self.nodes.store().get(key)) != life(Some(&known)) {
+            self.members += 1;
+        }
         liqo_kit::Index::apply(&mut self.nodes, key, known);
         self.touch_node(key);
     }
 
     fn delete(&mut self, key: &Key) {
         self.touch_node(key);
+        self.members += 1;
         liqo_kit::Index::<Known>::delete(&mut self.nodes, key);
     }
 }

@@ -252,23 +252,33 @@ async fn ports_are_forwarded(kubectl: &Kubectl<'_>) {
     let mut forwarding = kubectl.start(&["port-forward", "pod/web-0", ":8080"]);
     let line = forwarding.lines().next().unwrap();
     let port: u16 = line.split(' ').find_map(|word| word.strip_prefix("127.0.0.1:")?.parse().ok()).unwrap();
-    for _ in 0..5 {
+    for number in 0..5 {
         let answer = get(port).await;
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"cluster\""), "{answer}");
+        if !answer.starts_with("HTTP/1.1 200") || !answer.contains("\"cluster\"") {
+            let mut stderr = forwarding.0.stderr.take().unwrap();
+            drop(forwarding);
+            let mut said = String::new();
+            stderr.read_to_string(&mut said).unwrap();
+            panic!("{number}: {answer}; kubectl: {said}");
+        }
     }
 }
 
+/// What the server behind a local port answers; then what went wrong, if something did.
 async fn get(port: u16) -> String {
-    tokio::task::spawn_blocking(move || {
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream.write_all(b"GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    })
-    .await
-    .unwrap()
+    let asking = async {
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let request = b"GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n";
+        tokio::io::AsyncWriteExt::write_all(&mut stream, request).await.unwrap();
+        let mut answer = Vec::new();
+        let end = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut answer).await;
+        format!(
+            "{}{}",
+            String::from_utf8_lossy(&answer),
+            end.err().map(|error| error.to_string()).unwrap_or_default()
+        )
+    };
+    tokio::time::timeout(Duration::from_secs(20), asking).await.unwrap_or_else(|_| "no answer".to_owned())
 }
 
 fn files_are_copied_both_ways(kubectl: &Kubectl<'_>) {

@@ -9,14 +9,14 @@ use liqo_core::names::ClusterId;
 use liqo_kit::lease::Leadership;
 use liqo_kit::watch::WatchStatus;
 use liqo_kit::write::{Enqueued, QueueConfig, Worker, Write, WriteMetrics, Written};
-use liqo_kit::{BackoffPolicy, Queue};
-use liqo_providers::ByCluster;
+use liqo_kit::{BackoffPolicy, Queue, Shared};
+use liqo_providers::{ByCluster, Provider};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{NODES, Room};
 use crate::evict;
-use crate::index::Emptied;
+use crate::index::{Emptied, Index};
 use crate::leases::{Renewal, Schedule};
 use crate::plan::{Draining, Planned, Step, View, plan};
 
@@ -28,6 +28,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// How long it waits at least before it looks again: many changes at once are one.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How often the numbers about nodes change at most.
+const REST: Duration = Duration::from_secs(1);
 /// How often pods that do not leave are asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -48,6 +50,35 @@ struct Round {
     looked_at_all: Option<Instant>,
     /// Whether the list of providers is complete.
     complete: bool,
+    /// The list as it was last looked at.
+    providers: Arc<ByCluster>,
+    /// When numbers were last shown.
+    shown: Option<Instant>,
+}
+
+impl Round {
+    /// Takes in a new list, and has those looked at of whom it says something new.
+    fn note(&mut self, index: &Shared<Index>, providers: Arc<ByCluster>) {
+        if Arc::ptr_eq(&self.providers, &providers) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.providers, providers);
+        let is_news = |id: &&ClusterId| match (before.get(*id), self.providers.get(*id)) {
+            (Some(before), Some(now)) => !says_the_same(before, now),
+            _ => true,
+        };
+        let mut index = index.write();
+        before.keys().chain(self.providers.keys()).filter(is_news).for_each(|id| index.touch(id));
+    }
+}
+
+/// Whether two entries mean the same for a node.
+fn says_the_same(one: &Provider, other: &Provider) -> bool {
+    let refused = |it: &Provider| it.link.as_ref().err().cloned();
+    one.health == other.health
+        && one.lent == other.lent
+        && one.name == other.name
+        && refused(one) == refused(other)
 }
 
 impl Room {
@@ -106,13 +137,14 @@ impl Room {
             }
             changes.borrow_and_update();
             let providers = news.borrow_and_update().clone();
-            let wait = self.look(queue, &providers, &mut round);
+            round.note(&self.0.index, providers);
+            let wait = self.look(queue, &mut round);
             let all: Vec<_> = round.draining.values().cloned().collect();
             draining.send_if_modified(|known| std::mem::replace(known, all.clone()) != all);
             tokio::time::sleep(PAUSE).await;
             tokio::select! {
                 _ = changes.changed() => {}
-                _ = news.changed() => round.looked_at_all = None,
+                _ = news.changed() => {}
                 _ = own.changed() => (round.looked_at_all, round.complete) = (None, false),
                 () = tokio::time::sleep(wait) => {}
             }
@@ -120,10 +152,10 @@ impl Room {
     }
 
     /// Plans for whom something changed or is due, hands in the writes, and returns for how long nothing else is due.
-    fn look(&self, queue: &Queue, providers: &Arc<ByCluster>, round: &mut Round) -> Duration {
+    fn look(&self, queue: &Queue, round: &mut Round) -> Duration {
         let now = self.0.settings.clock.now();
-        for cluster in self.prepare(providers, round, now) {
-            let planned = self.plan(providers, &cluster, now);
+        for cluster in self.prepare(round, now) {
+            let planned = self.plan(&round.providers, &cluster, now);
             match planned.wake {
                 Some(wake) => drop(round.wakes.insert(cluster.clone(), wake)),
                 None => drop(round.wakes.remove(&cluster)),
@@ -134,13 +166,25 @@ impl Room {
             }
             self.hand_in(queue, &cluster, planned.steps);
         }
-        self.0.metrics.show(&self.0.index.read());
         let due = round.wakes.values().min().map_or(LOOK_AGAIN, |wake| until(*wake, now));
-        due.min(LOOK_AGAIN)
+        due.min(LOOK_AGAIN).min(self.show(round))
+    }
+
+    /// Shows how the nodes are, not more often than anybody can see; returns how soon that must be done again.
+    fn show(&self, round: &mut Round) -> Duration {
+        match round.shown.map(|at| at.elapsed()) {
+            Some(ago) if ago < REST => REST - ago,
+            _ => {
+                self.0.metrics.show(&self.0.index.read());
+                round.shown = Some(Instant::now());
+                LOOK_AGAIN
+            }
+        }
     }
 
     /// Brings up to date what plans depend on, and says for whom to plan.
-    fn prepare(&self, providers: &ByCluster, round: &mut Round, now: Timestamp) -> BTreeSet<ClusterId> {
+    fn prepare(&self, round: &mut Round, now: Timestamp) -> BTreeSet<ClusterId> {
+        let providers = Arc::clone(&round.providers);
         let mut index = self.0.index.write();
         let mut clusters = index.take_touched();
         clusters
@@ -204,12 +248,15 @@ impl Room {
             Renewal { client: self.0.client.clone(), duration: settings.lease, metrics: &self.0.metrics };
         let mut changes = self.0.index.subscribe();
         let mut schedule = Schedule::new(settings.lease, Instant::now());
+        let mut members = None;
         loop {
             changes.borrow_and_update();
             {
                 let index = self.0.index.read();
-                let living = index.ours().filter(|(_, _, facts)| !facts.deleting);
-                schedule.set(living.map(|(_, name, facts)| (name, facts.uid.as_str())), Instant::now());
+                if members.replace(index.members()) != Some(index.members()) {
+                    let living = index.ours().filter(|(_, _, facts)| !facts.deleting);
+                    schedule.set(living.map(|(_, name, facts)| (name, facts.uid.as_str())), Instant::now());
+                }
             }
             let due = schedule.take(Instant::now());
             if !due.is_empty() && self.leads() {
