@@ -20,7 +20,7 @@ use liqo_api::{
 use liqo_authentication::tokens::{self, NewToken};
 use liqo_identity::{Identity, Wanted};
 use liqo_kit::Supervisor;
-use liqo_kit::clusters::{ClientConfig, client};
+use liqo_kit::clusters::{ClientConfig, Clusters, client};
 use liqo_kit::lease::{Campaign, Leadership, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
@@ -99,7 +99,7 @@ impl<'a> House<'a> {
 
     /// Starts the rooms and leads.
     pub(crate) async fn start(&self) -> Process {
-        self.start_with(self.room_client().await).await
+        self.start_with(self.room_client().await, None).await
     }
 
     pub(crate) async fn room_client(&self) -> kube::Client {
@@ -113,12 +113,13 @@ impl<'a> House<'a> {
         config
     }
 
-    /// Starts the rooms, of which this one has another client.
-    pub(crate) async fn start_with(&self, client: kube::Client) -> Process {
+    /// Starts the rooms, of which this one has other clients, here and at peers.
+    pub(crate) async fn start_with(&self, client: kube::Client, at_peers: Option<Clusters>) -> Process {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let start = Start {
             client,
+            at_peers,
             usual: self.room_client().await,
             elector: self.client.clone(),
             authentication: self.authentication.clone(),
@@ -301,6 +302,7 @@ fn version<K: Resource<DynamicType = ()>>(object: &K) -> String {
 struct Start {
     /// Of the room of peering.
     client: kube::Client,
+    at_peers: Option<Clusters>,
     usual: kube::Client,
     elector: kube::Client,
     authentication: liqo_authentication::Settings,
@@ -314,7 +316,10 @@ impl Start {
         let (_keep, identity) = watch::channel(Some(self.identity));
         let authentication =
             liqo_authentication::Room::new(self.usual, self.authentication, identity.clone());
-        let room = Room::new(self.client, self.settings, identity);
+        let room = match self.at_peers {
+            Some(clusters) => Room::with_clusters(self.client, self.settings, identity, clusters),
+            None => Room::new(self.client, self.settings, identity),
+        };
         let supervisor = Supervisor::new();
         let watches = WatchMetrics::default();
         authentication.start(&supervisor, &watches);
@@ -368,7 +373,8 @@ impl Process {
         self.end();
     }
 
-    fn end(&mut self) {
+    /// The same, for who keeps its place.
+    pub(crate) fn end(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
