@@ -38,7 +38,11 @@ pub(super) fn tell(view: &View<'_>, offloading: &NamespaceOffloading) -> Vec<Ste
     let mut wanted = offloading.clone();
     wanted.status = Some(after.clone());
     let Some(step) = Step::bring_status(offloading, &wanted, "tell") else { return Vec::new() };
-    let reports = reports(&before, &after);
+    // A namespace that goes takes no more events.
+    let namespace = offloading.namespace().unwrap_or_default();
+    let going = view.index.namespaces.get(namespace.as_str());
+    let going = going.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some());
+    let reports = if going { Vec::new() } else { reports(&before, &after) };
     let reports = reports.iter().map(|report| report.about(offloading, &view.settings.pod, view.now));
     reports.chain([step]).collect()
 }

@@ -242,9 +242,6 @@ impl Room {
     /// Remembers what became of a write.
     pub(super) fn note(&self, target: &Target, outcome: &Outcome) {
         match outcome {
-            Outcome::Failed(failed) => {
-                tracing::warn!(object = %target, %failed, "a write was given up");
-            }
             Outcome::Written { .. } if plural(target) == EVENTS => {
                 let mut reported = self.0.reported.lock();
                 if reported.len() >= REPORTED {
@@ -252,7 +249,8 @@ impl Room {
                 }
                 reported.push_back(target.clone());
             }
-            Outcome::Written { .. } | Outcome::Unneeded => {}
+            // The queue has told of failures; what is still missing is asked for again.
+            Outcome::Written { .. } | Outcome::Unneeded | Outcome::Failed(_) => {}
         }
     }
 }
