@@ -62,10 +62,12 @@
   resources: ["clusterrolebindings"]
   verbs: ["list"]
 # have certificates made for peers
+# the certificate that the API server sees when it asks for logs
 - apiGroups: ["certificates.k8s.io"]
   resources: ["certificatesigningrequests"]
   verbs: ["get", "list", "watch", "create"]
 # approve them
+# approve it
 - apiGroups: ["certificates.k8s.io"]
   resources: ["certificatesigningrequests/approval"]
   verbs: ["patch", "update"]
@@ -99,6 +101,7 @@
   resources: ["resourceoffers/status", "contracts/status"]
   verbs: ["get", "patch"]
 # give peers the right to ask for namespaces
+# know what namespaces are called at providers
 # note which namespaces are wanted at which provider
 - apiGroups: ["virtualkubelet.liqo.io"]
   resources: ["namespacemaps"]
@@ -134,6 +137,47 @@
 - apiGroups: ["storage.k8s.io"]
   resources: ["storageclasses"]
   verbs: ["list", "watch"]
+# the nodes that stand for providers
+- apiGroups: [""]
+  resources: ["nodes"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# tell how much there is, and whether it can be used
+- apiGroups: [""]
+  resources: ["nodes/status"]
+  verbs: ["patch"]
+# the Lease by which one replica leads
+# tell Kubernetes that these nodes live, in the namespace kube-node-lease
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  verbs: ["create", "patch"]
+# find the pod whose logs are asked for; empty the node of a provider whose contract ends
+# pods that must leave a cluster because their namespace does
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["get", "list", "delete"]
+# ask pods to leave, as their budgets allow
+# ask them to leave, as their disruption budgets allow
+- apiGroups: [""]
+  resources: ["pods/eviction"]
+  verbs: ["create"]
+# know whom the API server trusts, to trust the same; this one is in the namespace kube-system
+- apiGroups: [""]
+  resources: ["configmaps"]
+  resourceNames: ["extension-apiserver-authentication"]
+  verbs: ["get"]
+# know who asks for logs
+- apiGroups: ["authentication.k8s.io"]
+  resources: ["tokenreviews"]
+  verbs: ["create"]
+# know whether they may have them
+- apiGroups: ["authorization.k8s.io"]
+  resources: ["subjectaccessreviews"]
+  verbs: ["create"]
+# approve it, for what kubelets serve and for nothing else
+- apiGroups: ["certificates.k8s.io"]
+  resources: ["signers"]
+  resourceNames: ["kubernetes.io/kubelet-serving"]
+  verbs: ["approve"]
 # follow what owners of namespaces want, and the label that says it shorter
 - apiGroups: ["offloading.liqo.io"]
   resources: ["namespaceoffloadings"]
@@ -142,10 +186,6 @@
 - apiGroups: ["offloading.liqo.io"]
   resources: ["namespaceoffloadings/status"]
   verbs: ["patch"]
-# ask them to leave, as their disruption budgets allow
-- apiGroups: [""]
-  resources: ["pods/eviction"]
-  verbs: ["create"]
 # tell the API server whose certificate the webhook shows
 - apiGroups: ["admissionregistration.k8s.io"]
   resources: ["mutatingwebhookconfigurations"]
@@ -174,7 +214,6 @@
   resources: ["clusterroles"]
   resourceNames: ["liqo-remote-tenant"]
   verbs: ["bind"]
-# pods that must leave a cluster because their namespace does
 # run the pods of consumers
 - apiGroups: [""]
   resources: ["pods"]
@@ -185,10 +224,6 @@
   verbs: ["list", "watch"]
 {{- end }}
 {{- define "liqo.rbac.controllerManager.namespace" -}}
-# the Lease by which one replica leads
-- apiGroups: ["coordination.k8s.io"]
-  resources: ["leases"]
-  verbs: ["create"]
 # lead, and see who leads
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
