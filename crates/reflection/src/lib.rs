@@ -11,12 +11,14 @@
 //! What is at a provider without our label is never touched. What is translated, kind by kind, is in `docs/reflection.md`.
 
 mod metrics;
+mod mirror;
 mod pods;
 mod reports;
 mod room;
 mod route;
 mod rules;
 mod settings;
+mod tokens;
 mod translate;
 
 pub use metrics::ReflectionMetrics;

@@ -32,12 +32,25 @@ impl Report {
         Self { warning: true, reason: reason.to_owned(), message: message.to_owned() }
     }
 
-    /// The write that tells it about a pod. Its name follows from what it says, so that saying it twice makes one event.
+    /// The write that tells it about a pod.
     pub(crate) fn about(&self, pod: &Key, uid: &str, instance: &str, now: Timestamp) -> Option<Write> {
+        self.about_kind(("v1", "Pod"), pod, uid, instance, now)
+    }
+
+    /// The write that tells it about an object of this API version and kind. Its name follows from what it says, so that
+    /// saying it twice makes one event.
+    pub(crate) fn about_kind(
+        &self,
+        (api_version, kind): (&str, &str),
+        object: &Key,
+        uid: &str,
+        instance: &str,
+        now: Timestamp,
+    ) -> Option<Write> {
         let mut digits = digest(&(uid, &self.reason, &self.message));
         digits.truncate(DIGITS);
-        let name = format!("{}.{digits}", cut(pod.name(), MAX_NAME));
-        let namespace = pod.namespace().map(str::to_owned);
+        let name = format!("{}.{digits}", cut(object.name(), MAX_NAME));
+        let namespace = object.namespace().map(str::to_owned);
         let event = Event {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
@@ -49,9 +62,9 @@ impl Report {
             note: Some(cut(&self.message, MAX_NOTE).to_owned()),
             reason: Some(self.reason.clone()),
             regarding: Some(ObjectReference {
-                api_version: Some("v1".to_owned()),
-                kind: Some("Pod".to_owned()),
-                name: Some(pod.name().to_owned()),
+                api_version: Some(api_version.to_owned()),
+                kind: Some(kind.to_owned()),
+                name: Some(object.name().to_owned()),
                 namespace,
                 uid: Some(uid.to_owned()),
                 ..ObjectReference::default()
@@ -61,7 +74,7 @@ impl Report {
             type_: Some(if self.warning { "Warning" } else { "Normal" }.to_owned()),
             ..Event::default()
         };
-        let target = Target::of::<Event>(Key::new(pod.namespace(), &name));
+        let target = Target::of::<Event>(Key::new(object.namespace(), &name));
         Write::create(target, &event).ok().map(Write::or_exists)
     }
 }

@@ -1,6 +1,6 @@
 //! Makes it happen: watches fill the index, here and at providers, and the leader writes what the plans miss.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,16 @@ use tokio::sync::watch;
 
 use crate::Settings;
 use crate::metrics::ReflectionMetrics;
+use crate::mirror::index::Mirror;
 use crate::pods::facts::{Home, Mapping, VirtualNode};
 use crate::pods::index::Pods;
 use crate::pods::plan::Standing;
 
+mod copies;
 mod hand_in;
 mod lead;
 mod links;
+mod tokens;
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);
@@ -40,6 +43,7 @@ struct Inner {
     own: watch::Receiver<Option<Identity>>,
     providers: watch::Receiver<Arc<ByCluster>>,
     pods: Shared<Pods>,
+    mirror: Shared<Mirror>,
     /// What is known of the providers.
     standings: RwLock<HashMap<Arc<str>, Standing>>,
     watches: Mutex<Vec<WatchStatus>>,
@@ -48,6 +52,7 @@ struct Inner {
     leading: Mutex<Option<Leadership>>,
     links: Mutex<links::Links>,
     tries: Mutex<hand_in::Tries>,
+    told: Mutex<BTreeSet<String>>,
     metrics: ReflectionMetrics,
     watch_metrics: Mutex<WatchMetrics>,
     write_metrics: Mutex<WriteMetrics>,
@@ -67,12 +72,14 @@ impl Room {
             own,
             providers,
             pods: Shared::default(),
+            mirror: Shared::default(),
             standings: RwLock::default(),
             watches: Mutex::default(),
             pods_here: Mutex::new(None),
             leading: Mutex::new(None),
             links: Mutex::default(),
             tries: Mutex::default(),
+            told: Mutex::default(),
             metrics: ReflectionMetrics::default(),
             watch_metrics: Mutex::default(),
             write_metrics: Mutex::default(),

@@ -11,7 +11,7 @@ const ID_DIGITS: usize = 5;
 /// The ConfigMap with a cluster's certificate authority, which Kubernetes makes in each namespace.
 pub(crate) const ROOT_CA: &str = "kube-root-ca.crt";
 /// How the names of Secrets with tokens begin.
-const TOKEN_PREFIX: &str = "liqo-token-";
+pub(crate) const TOKEN_PREFIX: &str = "liqo-token-";
 /// Hex digits of a digest that are kept.
 const DIGITS: usize = 32;
 /// What kubectl notes for itself: large, and of no use elsewhere.
@@ -52,7 +52,9 @@ fn is_ours(key: &str) -> bool {
 /// The annotations that an object has at the provider.
 pub(crate) fn annotations(own: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
     let mut all = own.cloned().unwrap_or_default();
-    all.retain(|key, _| key != LAST_APPLIED && key != annotations::SKIP_REFLECTION);
+    all.retain(|key, _| {
+        key != LAST_APPLIED && key != annotations::SKIP_REFLECTION && key != annotations::CONTENT
+    });
     all
 }
 
@@ -63,12 +65,18 @@ pub(crate) fn config_map_name(name: &str, home: &str) -> String {
 
 /// The name of home's certificate authority at providers.
 pub(crate) fn root_ca_name(home: &str) -> String {
-    format!("{ROOT_CA}.{}", home.get(..ID_DIGITS).unwrap_or(home))
+    // Names end with a letter or a digit.
+    format!("{ROOT_CA}.{}", home.get(..ID_DIGITS).unwrap_or(home).trim_end_matches('-'))
 }
 
 /// The name of the Secret at providers that has the tokens of this service account.
 pub(crate) fn token_secret_name(account: &str) -> String {
     format!("{TOKEN_PREFIX}{account}")
+}
+
+/// Whether a Secret of this name is one with tokens.
+pub(crate) fn is_token_secret(name: &str) -> bool {
+    name.starts_with(TOKEN_PREFIX)
 }
 
 /// The key of that Secret with the token for this audience; none is the API server itself.

@@ -14,5 +14,29 @@ pub const RULES: &[Rule] = &[
         &["list", "watch"],
         "know where the namespaces are",
     ),
+    Rule::cluster(
+        &[""],
+        &["configmaps", "secrets", "services", "persistentvolumeclaims"],
+        &["list", "watch"],
+        "copy what pods need, in offloaded namespaces alone",
+    ),
+    Rule::cluster(
+        &["discovery.k8s.io"],
+        &["endpointslices"],
+        &["list", "watch"],
+        "copy where Services lead, in offloaded namespaces alone",
+    ),
+    Rule::cluster(
+        &["networking.k8s.io"],
+        &["ingresses"],
+        &["list", "watch"],
+        "copy how Services are reached, in offloaded namespaces alone",
+    ),
+    Rule::cluster(
+        &[""],
+        &["serviceaccounts/token"],
+        &["create"],
+        "pods at providers have the tokens that they would have here",
+    ),
     Rule::cluster(&["events.k8s.io"], &["events"], &["create"], "say why a pod does not run"),
 ];

@@ -38,7 +38,6 @@ pub(crate) struct Home {
     /// A readiness gate that is not open.
     pub(crate) closed_gate: Option<Box<str>>,
     /// The tokens it reads.
-    #[expect(dead_code, reason = "tokens come next")]
     pub(crate) tokens: Option<Box<Tokens>>,
 }
 

@@ -28,8 +28,19 @@ pub(crate) struct Pods {
     pub(crate) sending: bool,
     /// Whether all pods of home are known.
     pub(crate) synced: bool,
+    /// Changes when pods that read tokens come or go.
+    pub(crate) token_users: u64,
     /// Changes when nodes or maps do.
     pub(crate) topology: u64,
+}
+
+/// What tokens of an account are needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TokenNeed {
+    /// For whom; none is the API server itself.
+    pub(crate) audiences: BTreeSet<Option<Box<str>>>,
+    /// Where.
+    pub(crate) providers: BTreeSet<Box<str>>,
 }
 
 /// A namespace at a provider.
@@ -180,6 +191,18 @@ impl Pods {
         }
     }
 
+    /// The tokens that pods at providers read, by namespace and account.
+    pub(crate) fn tokens(&self) -> BTreeMap<Key, TokenNeed> {
+        let mut all: BTreeMap<Key, TokenNeed> = BTreeMap::new();
+        for (key, pod) in self.home.iter().filter(|(_, pod)| !pod.finished) {
+            let (Some(tokens), Some(node)) = (&pod.tokens, self.nodes.get(&*pod.node)) else { continue };
+            let need = all.entry(Key::new(key.namespace(), &tokens.account)).or_default();
+            need.providers.insert(node.provider.clone());
+            need.audiences.extend(tokens.audiences.iter().cloned());
+        }
+        all
+    }
+
     fn leave_node(&mut self, key: &Key, node: &Arc<str>) {
         if let Some(pods) = self.by_node.get_mut(node) {
             pods.remove(key);
@@ -207,6 +230,11 @@ impl liqo_kit::Index<Home> for Pods {
                 self.leave_node(key, &node);
             }
         }
+        let known =
+            self.home.get(key).is_some_and(|before| before.uid == pod.uid && before.finished == pod.finished);
+        if pod.tokens.is_some() && !known {
+            self.token_users = self.token_users.wrapping_add(1);
+        }
         self.by_node.entry(Arc::clone(&pod.node)).or_default().insert(key.clone());
         self.home.insert(key.clone(), pod);
         self.touch(key.clone());
@@ -215,6 +243,9 @@ impl liqo_kit::Index<Home> for Pods {
     fn delete(&mut self, key: &Key) {
         if let Some(pod) = self.home.remove(key) {
             self.leave_node(key, &pod.node);
+            if pod.tokens.is_some() {
+                self.token_users = self.token_users.wrapping_add(1);
+            }
         }
         self.touch(key.clone());
     }

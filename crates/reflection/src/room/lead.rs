@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Room;
+use crate::mirror::kinds::Kind;
 use crate::pods::facts::Home;
 use crate::pods::plan::{Planned, Standing, View, plan, until};
 
@@ -122,17 +123,19 @@ impl Room {
                 async move { room.recall(&key).await }
             },
         );
-        tokio::join!(self.keep_looking(queue, stop, round), recalling);
+        tokio::join!(self.keep_looking(queue, stop, round), recalling, self.keep_tokens());
     }
 
     async fn keep_looking(&self, queue: &Queue, stop: &CancellationToken, mut round: Round) {
         let mut changes = self.0.pods.subscribe();
+        let mut copies = self.0.mirror.subscribe();
         let mut own = self.0.own.clone();
         let mut providers = self.0.providers.clone();
         self.0.pods.write().touch_all();
         providers.mark_changed();
         loop {
             changes.borrow_and_update();
+            copies.borrow_and_update();
             let me: Option<Arc<str>> = own.borrow_and_update().as_ref().map(|own| Arc::from(own.id.as_str()));
             if providers.has_changed().unwrap_or(false) {
                 providers.borrow_and_update();
@@ -146,6 +149,7 @@ impl Room {
             tokio::time::sleep(PAUSE).await;
             tokio::select! {
                 _ = changes.changed() => {}
+                _ = copies.changed() => {}
                 _ = own.changed() => self.0.pods.write().touch_all(),
                 _ = providers.changed() => providers.mark_changed(),
                 () = tokio::time::sleep(wait) => {}
@@ -158,13 +162,16 @@ impl Room {
         let topology = self.0.pods.read().topology;
         if round.topology != Some(topology) {
             round.topology = Some(topology);
-            self.keep_places(stop);
+            self.keep_places(me, stop);
+            self.0.mirror.write().touch_kind(Kind::EndpointSlice);
+            self.0.mirror.write().touch_kind(Kind::Claim);
         }
         let now = self.0.settings.clock.now();
         if round.looked_at_all.elapsed() >= LOOK_AGAIN {
             round.looked_at_all = Instant::now();
             self.0.tries.lock().clear();
             self.0.pods.write().touch_all();
+            self.0.mirror.write().touch_all();
         }
         let mut due = self.0.pods.write().take_dirty();
         while let Some((_, key)) = round.wakes.first().filter(|(at, _)| *at <= now).cloned() {
@@ -182,6 +189,7 @@ impl Room {
             }
             self.hand_in(queue, me, &key, planned, round);
         }
+        self.look_at_copies(queue, me, round);
         let next = round.wakes.first().map_or(LOOK_AGAIN, |(at, _)| until(*at, now));
         if round.full { FULL } else { next.min(LOOK_AGAIN) }
     }
@@ -217,6 +225,9 @@ impl Room {
             ids.into_iter().filter(|id| standings.get(*id) != found.get(*id)).cloned().collect();
         *standings = found;
         drop(standings);
+        if !changed.is_empty() {
+            self.0.mirror.write().touch_all();
+        }
         let mut pods = self.0.pods.write();
         changed.iter().for_each(|id| pods.touch_provider(id));
     }

@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Room;
 use super::lead::{FIELD_MANAGER, WAITING_WRITES, WRITE_TIMEOUT};
+use crate::mirror::index::Mirror;
+use crate::mirror::kinds::Kind;
 use crate::pods::facts::{Remote, RemoteOnWire, Shadow, ShadowOnWire};
 use crate::pods::index::{PODS, Place, Pods, SHADOWS};
 
@@ -24,6 +26,8 @@ pub(super) struct Links {
     providers: BTreeMap<Arc<str>, Provider>,
     /// By namespace at home and provider.
     places: BTreeMap<(Arc<str>, Arc<str>), Live>,
+    /// What is copied from, by namespace at home.
+    pub(super) homes: BTreeMap<Arc<str>, Originals>,
 }
 
 /// A provider that is written to.
@@ -39,8 +43,15 @@ struct Live {
     remote: Arc<str>,
     open: bool,
     shadows: WatchStatus,
+    copies: BTreeMap<Kind, WatchStatus>,
     stop: CancellationToken,
     _tasks: JoinSet<()>,
+}
+
+/// A namespace at home that is copied from.
+pub(super) struct Originals {
+    pub(super) stop: CancellationToken,
+    pub(super) _tasks: JoinSet<()>,
 }
 
 /// Where the things of a namespace should be.
@@ -61,11 +72,17 @@ impl Links {
         let live = self.places.get(&(Arc::from(namespace), Arc::from(provider)));
         live.map_or(0, |live| live.shadows.position())
     }
+
+    /// How far the watch of copies of this kind has come.
+    pub(super) fn copies_position(&self, kind: Kind, namespace: &str, provider: &str) -> u64 {
+        let live = self.places.get(&(Arc::from(namespace), Arc::from(provider)));
+        live.and_then(|live| live.copies.get(&kind)).map_or(0, WatchStatus::position)
+    }
 }
 
 impl Room {
     /// Looks at all namespaces that there should be at providers, and at no others.
-    pub(super) fn keep_places(&self, leading: &CancellationToken) {
+    pub(super) fn keep_places(&self, me: &str, leading: &CancellationToken) {
         let list = self.0.providers.borrow().clone();
         let clusters: BTreeMap<Arc<str>, Cluster> = list
             .values()
@@ -97,6 +114,7 @@ impl Room {
                 self.begin(&mut links, &namespace, &provider, &place, cluster, leading);
             }
         }
+        self.keep_originals(&mut links, me, leading);
     }
 
     /// Looks nowhere any more.
@@ -104,8 +122,10 @@ impl Room {
         let mut links = self.0.links.lock();
         links.places.values().for_each(|live| live.stop.cancel());
         links.providers.values().for_each(|provider| provider.stop.cancel());
+        links.homes.values().for_each(|home| home.stop.cancel());
         *links = Links::default();
         self.0.pods.write().forget_places();
+        *self.0.mirror.write() = Mirror::default();
     }
 
     fn end_others(
@@ -126,6 +146,7 @@ impl Room {
             if !stays {
                 live.stop.cancel();
                 self.0.pods.write().close(namespace, provider);
+                self.0.mirror.write().close(namespace, provider);
             }
             stays
         });
@@ -157,6 +178,7 @@ impl Room {
             }
         }
         self.0.pods.write().open(namespace, provider, &wanted.remote, wanted.open);
+        self.0.mirror.write().open(namespace, provider, &wanted.remote, wanted.open);
         self.0.pods.notify();
     }
 
@@ -170,6 +192,7 @@ impl Room {
     ) -> Live {
         // Known to the index before anything is told about it.
         self.0.pods.write().open(namespace, provider, &wanted.remote, wanted.open);
+        self.0.mirror.write().open(namespace, provider, &wanted.remote, wanted.open);
         let stop = leading.child_token();
         let at = |bit: u8| AtPlace {
             pods: self.0.pods.clone(),
@@ -193,7 +216,8 @@ impl Room {
             move |it: RemoteOnWire| Some(Remote::read(&it, clock.now())),
         );
         self.watch_there("pods", pods, at(PODS), &mut tasks);
-        Live { remote: Arc::clone(&wanted.remote), open: wanted.open, shadows, stop, _tasks: tasks }
+        let copies = self.watch_copies(namespace, provider, &wanted.remote, cluster, &stop, &mut tasks);
+        Live { remote: Arc::clone(&wanted.remote), open: wanted.open, shadows, copies, stop, _tasks: tasks }
     }
 
     fn watch_there<W: Wire, T: Send + 'static>(

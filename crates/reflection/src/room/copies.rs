@@ -1,0 +1,312 @@
+//! The watches of what is copied, on both sides, and the writes that follow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::Ingress;
+use liqo_kit::clusters::{ClientSource, Cluster};
+use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus};
+use liqo_kit::write::{Enqueued, Plan, Write};
+use liqo_kit::{Key, Queue, Shared, Sink, Watch};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Room;
+use super::lead::Round;
+use super::links::{Links, Originals};
+use crate::mirror::index::Mirror;
+use crate::mirror::kinds::Kind;
+use crate::mirror::plan::{Planned, Step, View, plan};
+use crate::mirror::{Around, Here, Mirrored, There, read_here, read_there};
+
+/// Where watches of one kind in one namespace put what they see.
+#[derive(Clone)]
+struct Spot {
+    mirror: Shared<Mirror>,
+    kind: Kind,
+    namespace: Arc<str>,
+    /// The provider, or at home nobody.
+    provider: Option<Arc<str>>,
+    /// The ID of this cluster, and what names become with it.
+    home: Arc<str>,
+    rename: fn(&str, &str) -> String,
+    stop: CancellationToken,
+}
+
+impl Spot {
+    fn change(&self, key: &Key, change: impl FnOnce(&mut Mirror, Kind, Key)) {
+        // What a watch says that was stopped is about a namespace that is not looked at any more.
+        if self.stop.is_cancelled() {
+            return;
+        }
+        let name = match self.provider {
+            Some(_) => key.name().to_owned(),
+            None => (self.rename)(key.name(), &self.home),
+        };
+        change(&mut self.mirror.write(), self.kind, Key::namespaced(&self.namespace, &name));
+    }
+
+    fn seen(&self) {
+        if !self.stop.is_cancelled() {
+            let mut mirror = self.mirror.write();
+            match &self.provider {
+                Some(provider) => mirror.seen_there(self.kind, &self.namespace, provider),
+                None => mirror.seen_here(self.kind, &self.namespace),
+            }
+        }
+    }
+}
+
+impl Sink<Here> for Spot {
+    fn apply(&self, key: &Key, here: Here) {
+        self.change(key, |mirror, kind, key| mirror.put_here(kind, key, here));
+    }
+
+    fn delete(&self, key: &Key) {
+        self.change(key, Mirror::drop_here);
+    }
+
+    fn synced(&self) {
+        self.seen();
+    }
+
+    fn changed(&self) {
+        self.mirror.notify();
+    }
+}
+
+impl Sink<There> for Spot {
+    fn apply(&self, key: &Key, there: There) {
+        if let Some(provider) = &self.provider {
+            self.change(key, |mirror, kind, key| mirror.put_there(kind, key, provider, there));
+        }
+    }
+
+    fn delete(&self, key: &Key) {
+        if let Some(provider) = &self.provider {
+            self.change(key, |mirror, kind, key| mirror.drop_there(kind, key, provider));
+        }
+    }
+
+    fn synced(&self) {
+        self.seen();
+    }
+
+    fn changed(&self) {
+        self.mirror.notify();
+    }
+}
+
+/// Starts the watches of one namespace, at home or at a provider.
+struct Watching<'a, S> {
+    room: &'a Room,
+    source: S,
+    /// The namespace as it is called there.
+    within: &'a str,
+    namespace: &'a Arc<str>,
+    provider: Option<&'a Arc<str>>,
+    home: Arc<str>,
+    stop: &'a CancellationToken,
+    metrics: WatchMetrics,
+}
+
+impl<S: ClientSource + Clone> Watching<'_, S> {
+    fn all(&self, tasks: &mut JoinSet<()>) -> BTreeMap<Kind, WatchStatus> {
+        let watch = |kind: Kind, tasks: &mut JoinSet<()>| match kind {
+            Kind::ConfigMap => self.one::<ConfigMap>(kind, tasks),
+            Kind::Secret => self.one::<Secret>(kind, tasks),
+            Kind::Service => self.one::<Service>(kind, tasks),
+            Kind::EndpointSlice => self.one::<EndpointSlice>(kind, tasks),
+            Kind::Ingress => self.one::<Ingress>(kind, tasks),
+            Kind::Claim => self.one::<PersistentVolumeClaim>(kind, tasks),
+        };
+        Kind::ALL.into_iter().map(|kind| (kind, watch(kind, tasks))).collect()
+    }
+
+    fn one<K: Mirrored>(&self, kind: Kind, tasks: &mut JoinSet<()>) -> WatchStatus {
+        let spot = Spot {
+            mirror: self.room.0.mirror.clone(),
+            kind,
+            namespace: Arc::clone(self.namespace),
+            provider: self.provider.cloned(),
+            home: Arc::clone(&self.home),
+            rename: K::remote_name,
+            stop: self.stop.clone(),
+        };
+        let scope = Scope::namespaced::<K>(self.within);
+        let stop = self.stop.clone();
+        // One name for all namespaces: which one it is, is told by other numbers.
+        if self.provider.is_some() {
+            let watch = Watch::projected(self.source.clone(), scope, |it: K| Some(read_there(it)));
+            let watch = watch.named(format!("reflection-at-providers-{}", K::plural(&())));
+            let watch = watch.metrics(&self.metrics).feed(spot);
+            let status = watch.status();
+            tasks.spawn(watch.run(stop));
+            return status;
+        }
+        let watch = Watch::projected(self.source.clone(), scope, read_here::<K>);
+        let watch = watch.named(format!("reflection-{}", K::plural(&()))).metrics(&self.metrics).feed(spot);
+        let status = watch.status();
+        tasks.spawn(watch.run(stop));
+        status
+    }
+}
+
+impl Room {
+    /// Looks at what is copied of a namespace at a provider.
+    pub(super) fn watch_copies(
+        &self,
+        namespace: &Arc<str>,
+        provider: &Arc<str>,
+        remote: &str,
+        cluster: &Cluster,
+        stop: &CancellationToken,
+        tasks: &mut JoinSet<()>,
+    ) -> BTreeMap<Kind, WatchStatus> {
+        let watching = Watching {
+            room: self,
+            source: cluster.clone(),
+            within: remote,
+            namespace,
+            provider: Some(provider),
+            home: Arc::from(""),
+            stop,
+            metrics: self.0.watch_metrics.lock().clone(),
+        };
+        watching.all(tasks)
+    }
+
+    /// Looks at the namespaces at home that are copied from, and at no others.
+    pub(super) fn keep_originals(&self, links: &mut Links, me: &str, leading: &CancellationToken) {
+        let wanted = self.0.mirror.read().namespaces();
+        links.homes.retain(|namespace, home| {
+            let stays = wanted.contains(namespace);
+            if !stays {
+                home.stop.cancel();
+                self.0.mirror.write().leave(namespace);
+            }
+            stays
+        });
+        for namespace in wanted {
+            if links.homes.contains_key(&namespace) {
+                continue;
+            }
+            let (stop, mut tasks) = (leading.child_token(), JoinSet::new());
+            let watching = Watching {
+                room: self,
+                source: self.0.client.clone(),
+                within: &namespace,
+                namespace: &namespace,
+                provider: None,
+                home: me.into(),
+                stop: &stop,
+                metrics: self.0.watch_metrics.lock().clone(),
+            };
+            watching.all(&mut tasks);
+            links.homes.insert(namespace, Originals { stop, _tasks: tasks });
+        }
+    }
+
+    fn planned_copy(&self, me: &str, kind: Kind, key: &Key) -> Planned {
+        let standings = self.0.standings.read();
+        let standing = |provider: &str| standings.get(provider).cloned();
+        let pods = self.0.pods.read();
+        let provider_of = |node: &str| pods.node(node).map(|node| node.provider.to_string());
+        let around = Around { translate: &*self.0.settings.translate, provider_of: &provider_of };
+        let mirror = self.0.mirror.read();
+        plan(&View { home: me, mirror: &mirror, standing: &standing, around }, kind, key)
+    }
+
+    /// Looks at all copies that changed or whose originals did.
+    pub(super) fn look_at_copies(&self, queue: &Queue, me: &str, round: &mut Round) {
+        let due = self.0.mirror.write().take_dirty();
+        for (kind, key) in due {
+            let planned = self.planned_copy(me, kind, &key);
+            if let Some(report) = &planned.report {
+                self.tell_once(queue, kind, &key, report);
+            }
+            for (provider, remote, step) in planned.steps {
+                let Some(to) = self.0.links.lock().queue(&provider).cloned() else { continue };
+                let copy = Copy {
+                    room: self.clone(),
+                    me: me.into(),
+                    kind,
+                    key: key.clone(),
+                    provider,
+                    queue: to.clone(),
+                };
+                let Some(write) = copy.write(remote, &step) else { continue };
+                self.0.metrics.begin(write.target());
+                let again = Again { copy, first: Mutex::new(Some(write)) };
+                if to.enqueue(again) == Enqueued::Full {
+                    self.0.mirror.write().touch(kind, key.clone());
+                    round.full = true;
+                }
+            }
+        }
+    }
+
+    /// Tells it in an event, unless this process did already.
+    fn tell_once(&self, queue: &Queue, kind: Kind, key: &Key, report: &crate::reports::Report) {
+        let Some(uid) = self.0.mirror.read().here(kind, key).map(|here| here.uid.clone()) else { return };
+        if !self.0.told.lock().insert(format!("{uid} {}", report.message)) {
+            return;
+        }
+        let now = self.0.settings.clock.now();
+        let write = report.about_kind(kind.names(), key, &uid, &self.0.settings.pod, now);
+        if let Some(write) = write {
+            // The next look tells it again if there is no room now.
+            let _ = queue.write(&write);
+        }
+    }
+}
+
+/// A copy at a provider.
+struct Copy {
+    room: Room,
+    me: Arc<str>,
+    kind: Kind,
+    key: Key,
+    provider: Arc<str>,
+    queue: Queue,
+}
+
+impl Copy {
+    /// The write that makes the step, unless our last one has not been seen yet.
+    fn write(&self, remote: Key, step: &Step) -> Option<Write> {
+        let target = self.kind.target(remote);
+        let namespace = self.key.namespace().unwrap_or_default();
+        let position = self.room.0.links.lock().copies_position(self.kind, namespace, &self.provider);
+        if !self.queue.written().has_seen(&target, position) {
+            return None;
+        }
+        let write = match step {
+            Step::Create { object } => Write::create(target, object),
+            Step::Replace { uid, version, object } => Write::replace(target, uid, version, object),
+            Step::Delete { uid } => Ok(Write::delete(target, uid)),
+        };
+        write.inspect_err(|error| tracing::error!(object = %self.key, %error, "cannot write this down")).ok()
+    }
+}
+
+/// A write that is planned again when its turn comes, but for the first time.
+struct Again {
+    copy: Copy,
+    first: Mutex<Option<Write>>,
+}
+
+impl Plan for Again {
+    fn plan(&self) -> Option<Write> {
+        if let Some(write) = self.first.lock().take() {
+            return Some(write);
+        }
+        let copy = &self.copy;
+        let planned = copy.room.planned_copy(&copy.me, copy.kind, &copy.key);
+        let mut steps = planned.steps.into_iter();
+        let (_, remote, step) = steps.find(|(provider, _, _)| *provider == copy.provider)?;
+        copy.write(remote, &step)
+    }
+}
