@@ -32,7 +32,9 @@ pub(crate) fn deadline(view: &View<'_>, peer: &Peer<'_>, since: Timestamp) -> Ti
     let usual = since.saturating_add(view.settings.parting).unwrap_or(since);
     // Who may not look at its place any more has none: the peer has parted already, and there is nobody to tell.
     let forbidden = peer.forbidden.filter(|_| peer.is_going());
-    forbidden.and_then(|forbidden| forbidden.checked_add(view.settings.forbidden).ok()).map_or(usual, |at| usual.min(at))
+    forbidden
+        .and_then(|forbidden| forbidden.checked_add(view.settings.forbidden).ok())
+        .map_or(usual, |at| usual.min(at))
 }
 
 /// Removes what we keep of a contract at a peer that cannot be reached, once the time for that is over.

@@ -105,13 +105,17 @@ impl Lending<'_> {
     /// Ends what there is; `None` if there is nothing, and nobody asks.
     pub(super) fn close(&self, why: &Why, planned: &mut Planned) -> Option<Told> {
         let mut busy = false;
-        for deal in self.deals() {
-            busy |= !deal.is_over();
-            self.end(deal, why, planned);
-        }
+        // The offer first: a consumer whose contract is over takes up what is still offered.
         if let Some(offer) = self.offer() {
             busy |= self.is_here() || !offer.is_withdrawn();
             self.take_back(planned);
+        }
+        let offered = self.offer().is_some_and(|offer| !offer.is_withdrawn());
+        for deal in self.deals() {
+            busy |= !deal.is_over();
+            if !offered || deal.spec.ended.is_some() {
+                self.end(deal, why, planned);
+            }
         }
         self.forget_all(planned);
         if let Some(request) = self.request() {
