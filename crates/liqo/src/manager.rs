@@ -55,6 +55,7 @@ pub fn rules() -> Vec<Rule> {
         liqo_virtual_node::RULES,
         liqo_offloading::RULES,
         liqo_hosting::RULES,
+        liqo_reflection::RULES,
     ]
     .concat()
 }

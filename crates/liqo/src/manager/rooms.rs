@@ -39,6 +39,7 @@ pub(super) struct Rooms {
     pub(super) offloading: liqo_offloading::Room,
     hosting: liqo_hosting::Room,
     pub(super) virtual_node: liqo_virtual_node::Room,
+    reflection: liqo_reflection::Room,
     /// Who we are, for those who need no key.
     own: watch::Sender<Option<names::Identity>>,
 }
@@ -79,7 +80,21 @@ impl Rooms {
         let settings = virtual_node_settings(arguments, pod);
         let virtual_node =
             liqo_virtual_node::Room::new(client.clone(), settings, providers.clone(), own.subscribe());
-        Self { identity, authentication, discovery, peering, providers, offloading, hosting, virtual_node, own }
+        let settings = liqo_reflection::Settings::new(pod);
+        let reflection =
+            liqo_reflection::Room::new(client.clone(), settings, own.subscribe(), providers.subscribe());
+        Self {
+            identity,
+            authentication,
+            discovery,
+            peering,
+            providers,
+            offloading,
+            hosting,
+            virtual_node,
+            reflection,
+            own,
+        }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
@@ -90,6 +105,7 @@ impl Rooms {
         self.offloading.metrics().register(registry);
         self.hosting.metrics().register(registry);
         self.virtual_node.metrics().register(registry);
+        self.reflection.metrics().register(registry);
     }
 
     /// Starts to watch, in every process.
@@ -102,6 +118,7 @@ impl Rooms {
         self.offloading.start(supervisor, watches);
         self.hosting.start(supervisor, watches);
         self.virtual_node.start(supervisor, watches);
+        self.reflection.start(supervisor, watches);
         let (mut identity, own) = (self.identity.identity(), self.own.clone());
         supervisor.critical("own identity", |stop| async move {
             loop {
@@ -129,12 +146,20 @@ impl Rooms {
         self.providers.add_checks(checks);
         self.offloading.add_checks(checks);
         self.hosting.add_checks(checks);
+        self.reflection.add_checks(checks);
     }
 
     /// Leads in the room of namespaces, once it is known who lends.
     async fn offload(&self, queue: &Queue, leadership: Leadership) {
         if leadership.ended().run_until_cancelled(self.providers.complete()).await.is_some() {
             self.offloading.lead(queue, leadership).await;
+        }
+    }
+
+    /// Leads in the room of reflection, once it is known who lends: until then, all of them would seem to be gone.
+    async fn reflect(&self, queue: &Queue, leadership: Leadership) {
+        if leadership.ended().run_until_cancelled(self.providers.complete()).await.is_some() {
+            self.reflection.lead(queue, leadership).await;
         }
     }
 
@@ -145,7 +170,7 @@ impl Rooms {
 
     /// Makes the rooms' queues and starts what drains them.
     pub(super) fn leaders(self, supervisor: &Supervisor, writes: &WriteMetrics) -> Leaders {
-        let [identity, authentication, discovery, peering, offloading, hosting, virtual_node] = [
+        let [identity, authentication, discovery, peering, offloading, hosting, virtual_node, reflection] = [
             ("identity", self.identity.queue(writes)),
             ("authentication", self.authentication.queue(writes)),
             ("discovery", self.discovery.queue(writes)),
@@ -153,12 +178,22 @@ impl Rooms {
             ("offloading", self.offloading.queue(writes)),
             ("hosting", self.hosting.queue(writes)),
             ("virtual-node", self.virtual_node.queue(writes)),
+            ("reflection", self.reflection.queue(writes)),
         ]
         .map(|(name, (queue, worker))| {
             process::drain(supervisor, name, worker);
             queue
         });
-        let queues = Queues { identity, authentication, discovery, peering, offloading, hosting, virtual_node };
+        let queues = Queues {
+            identity,
+            authentication,
+            discovery,
+            peering,
+            offloading,
+            hosting,
+            virtual_node,
+            reflection,
+        };
         Leaders { rooms: self, queues }
     }
 }
@@ -171,6 +206,7 @@ struct Queues {
     offloading: Queue,
     hosting: Queue,
     virtual_node: Queue,
+    reflection: Queue,
 }
 
 /// The rooms as they lead.
@@ -196,6 +232,7 @@ impl Leaders {
                 Box::pin(rooms.virtual_node.lead(&queues.virtual_node, leadership.clone())),
                 rooms.offload(&queues.offloading, leadership.clone()),
                 Box::pin(rooms.hosting.lead(&queues.hosting, leadership.clone())),
+                Box::pin(rooms.reflect(&queues.reflection, leadership.clone())),
             );
         };
         let finding = rooms.discovery.run(&queues.discovery, gate, leadership.ended().clone());
