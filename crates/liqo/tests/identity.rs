@@ -224,9 +224,14 @@ fn every_right_is_used_and_none_is_missing(world: &World<'_>) {
     assert!(refused.is_empty(), "{refused:?}");
     let agent = format!("liqo-manager/{}", liqo::VERSION);
     assert!(requests.iter().all(|request| request.agent == agent), "{:?}", requests.first());
-    let of_peers =
-        [liqo_authentication::RULES, liqo_discovery::RULES, liqo_discovery::WAN_RULES, liqo_peering::RULES]
-            .concat();
+    let of_peers = [
+        liqo_authentication::RULES,
+        liqo_discovery::RULES,
+        liqo_discovery::WAN_RULES,
+        liqo_peering::RULES,
+        liqo_virtual_node::RULES,
+    ]
+    .concat();
     for rule in liqo::manager::rules() {
         for verb in rule.verbs {
             // A cluster without peers looks for them, and has nothing to write about them.

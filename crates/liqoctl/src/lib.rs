@@ -12,11 +12,13 @@ mod add;
 mod bundle;
 mod check;
 mod contract;
+mod drain;
 mod duration;
 mod generate_add_command;
 mod install;
 mod logs;
 mod offer;
+mod offloading;
 mod output;
 mod part;
 mod peer;
@@ -75,6 +77,10 @@ const EXAMPLES: &str = "Examples:
   liqoctl peer --remote-context provider      # or both sides at once
   liqoctl status peer provider
 
+  # Let the pods of a namespace run there, too
+  liqoctl offload namespace shop
+  liqoctl status namespace shop
+
   # Four real Kubernetes clusters on this machine
   sudo liqoctl sandbox up
 
@@ -119,7 +125,7 @@ enum Command {
     /// Borrow from another cluster
     #[command(after_help = peer::EXAMPLES)]
     Peer(Box<OnCluster<peer::Arguments>>),
-    /// Borrow from another cluster no longer; it stays known
+    /// Neither borrow from another cluster nor lend to it any more; it stays known
     #[command(after_help = part::UNPEER_EXAMPLES)]
     Unpeer(OnCluster<part::Unpeer>),
     /// Part from another cluster and forget it
@@ -128,6 +134,15 @@ enum Command {
     /// Tokens by which other clusters come in the first time
     #[command(after_help = token::EXAMPLES)]
     Token(OnCluster<token::Arguments>),
+    /// Extend a namespace to other clusters
+    #[command(after_help = offloading::offload::EXAMPLES)]
+    Offload(OnCluster<offloading::offload::Arguments>),
+    /// Bring a namespace home from other clusters
+    #[command(after_help = offloading::unoffload::EXAMPLES)]
+    Unoffload(OnCluster<offloading::unoffload::Arguments>),
+    /// Move pods away from another cluster, before it is worked on
+    #[command(after_help = drain::EXAMPLES)]
+    Drain(OnCluster<drain::Arguments>),
     /// What is offered to this cluster and by it; accept or refuse it
     #[command(after_help = offer::EXAMPLES)]
     Offer(OnCluster<offer::Arguments>),
@@ -247,6 +262,9 @@ impl Arguments {
             Command::Unpeer(it) => look(it.command.run(&access(it.flags)?)),
             Command::Remove(it) => look(it.command.run(&door(it.flags))),
             Command::Token(it) => look(it.command.run(&door(it.flags))),
+            Command::Offload(it) => look(it.command.run(&door(it.flags))),
+            Command::Unoffload(it) => look(it.command.run(&door(it.flags))),
+            Command::Drain(it) => look(it.command.run(&door(it.flags))),
             Command::Offer(it) => look(it.command.run(&door(it.flags))),
             Command::Contract(it) => look(it.command.run(&door(it.flags))),
             Command::Policy(it) => look(it.command.run(&door(it.flags))),

@@ -195,7 +195,8 @@ impl Doors {
     }
 
     fn there(&self, node: &str, namespace: &str, pod: &str) -> Result<There, Refused> {
-        let no = |why: String| Refused::new(StatusCode::NOT_FOUND, why);
+        // Of a "not found", the API server would keep the reason to itself.
+        let no = |why: String| Refused::new(StatusCode::BAD_REQUEST, why);
         let index = self.0.index.read();
         let cluster = crate::plan::cluster_of(&index, node)
             .ok_or_else(|| no(format!("{pod} in {namespace} is on {node}, which is no virtual node")))?;

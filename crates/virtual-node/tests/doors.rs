@@ -250,7 +250,9 @@ fn one_can_attach(kubectl: &Kubectl<'_>) {
 
 async fn ports_are_forwarded(kubectl: &Kubectl<'_>) {
     let mut forwarding = kubectl.start(&["port-forward", "pod/web-0", ":8080"]);
-    let line = forwarding.lines().next().unwrap();
+    // Kept: kubectl ends when nobody reads what it says.
+    let mut lines = forwarding.lines();
+    let line = lines.next().unwrap();
     let port: u16 = line.split(' ').find_map(|word| word.strip_prefix("127.0.0.1:")?.parse().ok()).unwrap();
     for number in 0..5 {
         let answer = get(port).await;

@@ -21,11 +21,11 @@ use liqo_kit::metrics::ProcessUsage;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::json;
 use tokio::time::Instant;
-use world::{Lender, Process, Reached, eventually, host, install, namespace, ready};
+use world::{Lender, PLACE, Process, Reached, administrator, eventually, install, namespace, ready};
 
 const NODES: usize = 1000;
 /// For so long they are watched doing nothing.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(20);
 /// Objects made at once.
 const AT_ONCE: usize = 32;
 /// What one more idle node may take: this is a build without optimisation, and the clients of the test are in it too.
@@ -33,12 +33,14 @@ const MOST_BYTES: f64 = 1e6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_nodes_live_in_one_process() {
-    let sandbox = TestSandbox::start([ClusterSpec::hollow("a", 1)]).await;
+    // Without Kubernetes' own controllers, which would be busy with a thousand nodes as well.
+    let sandbox = TestSandbox::start([ClusterSpec::api_only("a")]).await;
     let cluster = sandbox.cluster("a");
     let client = cluster.client().await;
     install(&client).await;
     // All providers are this very API server, which knows us by one certificate.
-    let certificate = host(&client).await;
+    let certificate = administrator(&cluster).await;
+    namespace(&client, PLACE).await;
     let reached = Reached::of(&cluster).await;
     let lenders: Vec<_> =
         (0..NODES).map(|number| Lender::at(number, &format!("p{number}"), "liqo-tenant-many")).collect();
@@ -78,23 +80,8 @@ async fn versions(client: &kube::Client) -> BTreeMap<String, String> {
     found.iter().map(|node| (node.name_any(), node.resource_version().unwrap())).collect()
 }
 
-/// Waits until Kubernetes' own controllers have said all that they have to say about new nodes.
-async fn settled(client: &kube::Client) -> BTreeMap<String, String> {
-    let mut last = (versions(client).await, Instant::now());
-    let started = Instant::now();
-    while last.1.elapsed() < Duration::from_secs(5) {
-        assert!(started.elapsed() < world::DEADLINE, "nodes are written to again and again");
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let now = versions(client).await;
-        if now != last.0 {
-            last = (now, Instant::now());
-        }
-    }
-    last.0
-}
-
 async fn they_cost_little(client: &kube::Client, process: &Process, before: &ProcessUsage) {
-    let quiet = settled(client).await;
+    let quiet = versions(client).await;
     assert_eq!(quiet.len(), NODES);
     let renewed = || process.metric("liqo_virtual_node_lease_renewals_total{outcome=\"renewed\"}");
     let (from, leases, started) = (ProcessUsage::now(), renewed(), Instant::now());
@@ -106,7 +93,7 @@ async fn they_cost_little(client: &kube::Client, process: &Process, before: &Pro
     println!("leases: {:.0} renewals a second", leases / took);
     println!("CPU of the process: {:.0} millicores", (to.cpu_seconds - from.cpu_seconds) / took * 1e3);
     let expected = NODES as f64 * took / 10.0;
-    assert!((leases - expected).abs() < expected * 0.2, "{leases} renewals in {took} s");
+    assert!((leases - expected).abs() < expected * 0.3, "{leases} renewals in {took} s");
     let failed = process.metric("liqo_virtual_node_lease_renewals_total{outcome=\"failed\"}");
     assert!(failed < 10.0, "{failed} renewals failed");
     assert!(per_node < MOST_BYTES, "{per_node} bytes for each node");

@@ -88,7 +88,7 @@ impl Streams {
         let answer = send(link, request).await?;
         let (parts, body) = answer.into_parts();
         if !parts.status.is_success() {
-            return Ok(refusal(parts.status, &parts.headers, body).await);
+            return Ok(refusal(parts.status, body).await);
         }
         // Open until the last of it was read, or nobody reads any more.
         let held = move |frame| {
@@ -118,7 +118,7 @@ impl Streams {
         let mut answer = send(link, request).await?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             let (parts, body) = answer.into_parts();
-            return Ok(refusal(parts.status, &parts.headers, body).await);
+            return Ok(refusal(parts.status, body).await);
         }
         let there = hyper::upgrade::on(&mut answer);
         let stop = self.stop.clone();
@@ -192,17 +192,22 @@ fn of_upgrade(headers: &HeaderMap) -> HeaderMap {
     passed.map(|(name, value)| (name.clone(), value.clone())).collect::<HeaderMap>()
 }
 
-/// Passes on why not.
-async fn refusal(code: StatusCode, headers: &HeaderMap, body: kube::client::Body) -> Response {
+/// Passes on why not, in words: the API server that asked puts them into an answer of its own.
+async fn refusal(code: StatusCode, body: kube::client::Body) -> Response {
     let text = match tokio::time::timeout(BEGIN, Limited::new(body, LONGEST_REFUSAL).collect()).await {
-        Ok(Ok(collected)) => collected.to_bytes(),
-        _ => "the provider refuses, and does not say why".into(),
+        Ok(Ok(collected)) => reason(&collected.to_bytes()),
+        _ => "the provider refuses, and does not say why".to_owned(),
     };
-    let mut response = (code, text).into_response();
-    if let Some(kind) = headers.get(CONTENT_TYPE) {
-        response.headers_mut().insert(CONTENT_TYPE, kind.clone());
-    }
-    response
+    // Of a "not found", that API server would keep the reason to itself.
+    let code = if code == StatusCode::NOT_FOUND { StatusCode::BAD_REQUEST } else { code };
+    (code, text).into_response()
+}
+
+/// What an API server's refusal says.
+fn reason(body: &[u8]) -> String {
+    let status = serde_json::from_slice::<kube::core::Status>(body).ok();
+    let message = status.map(|status| status.message).filter(|message| !message.is_empty());
+    message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
 async fn copy(here: OnUpgrade, there: OnUpgrade) {

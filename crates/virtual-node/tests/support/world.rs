@@ -173,6 +173,16 @@ pub(crate) async fn certify(client: &kube::Client, user: &str) -> Certified {
     (String::from_utf8(certificate.0).unwrap(), key.serialize_pem())
 }
 
+/// The certificate of the cluster's administrator.
+pub(crate) async fn administrator(cluster: &TestCluster<'_>) -> Certified {
+    let user = serde_json::to_value(cluster.config().await.auth_info).unwrap();
+    let text = |field: &str| {
+        let bytes: ByteString = serde_json::from_value(user[field].clone()).unwrap();
+        String::from_utf8(bytes.0).unwrap()
+    };
+    (text("client-certificate-data"), text("client-key-data"))
+}
+
 /// How a cluster is reached, for others.
 pub(crate) struct Reached {
     pub(crate) url: String,
