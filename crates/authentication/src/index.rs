@@ -20,7 +20,7 @@ mod tests;
 
 pub(crate) use house::{Denied, HouseConfigMap, HouseSecret, RemoteToken};
 pub(crate) use peers::{
-    CLAIM_REFUSED, Claim, Held, KnownKey, NO_KEY, PeerBinding, PeerRole, Signing, Tenant,
+    CLAIM_REFUSED, Claim, Held, KnownKey, NO_KEY, PeerBinding, PeerRole, Signing, TOKEN_DIGEST, Tenant,
 };
 
 /// All that is known.

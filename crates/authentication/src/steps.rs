@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::calling::Received;
 use crate::certificate;
+use crate::index::TOKEN_DIGEST;
 use crate::objects::{self, EVENT_NAMESPACE, KeptIdentity, PEER_ROLE, Report};
 use crate::tokens::{Record, Token, denied_config_map, denied_name, own_secret, secret_name};
 use crate::{Clock, Settings};
@@ -55,6 +56,7 @@ pub(crate) enum Step {
         peer: Identity,
         namespace: String,
         proxy_url: Option<String>,
+        token_digest: Option<String>,
         received: Box<Received>,
     },
     DeleteIdentity {
@@ -229,8 +231,11 @@ impl Step {
                 resource_version,
                 &json!({ "metadata": { "annotations": annotations } }),
             )?,
-            Self::StoreIdentity { peer, namespace, proxy_url, received } => {
-                Write::apply(target, &stored(peer, namespace, proxy_url.as_deref(), received))?
+            Self::StoreIdentity { peer, namespace, proxy_url, token_digest, received } => {
+                let mut secret = stored(peer, namespace, proxy_url.as_deref(), received);
+                let digest = token_digest.iter().map(|digest| (TOKEN_DIGEST.to_owned(), digest.clone()));
+                secret.metadata.annotations.get_or_insert_default().extend(digest);
+                Write::apply(target, &secret)?
             }
             Self::DeleteTenant { uid, .. }
             | Self::DeleteIdentity { uid, .. }

@@ -70,6 +70,8 @@ async fn a_parting_is_ordered_bounded_and_leaves_nothing() {
 
     removed_by_the_called_side(&a, &b).await;
     re_peering_right_after_needs_a_new_token_and_works(&a, &b, fingerprint).await;
+    removed_by_the_called_side(&a, &b).await;
+    another_token_is_enough_to_be_let_in_again(&a, &b).await;
     what_others_do_first_is_waited_for(&b).await;
     at_b.kill();
     removed_by_the_caller_while_the_peer_is_dead(&a, &b).await;
@@ -348,6 +350,14 @@ async fn removed_by_the_called_side(a: &House<'_>, b: &House<'_>) {
         }
     })
     .await;
+}
+
+/// Without removing anything at the caller, whose certificate is valid all the time.
+async fn another_token_is_enough_to_be_let_in_again(a: &House<'_>, b: &House<'_>) {
+    let (_, token) = tokens::create(&b.client, NAMESPACE, &NewToken::default()).await.unwrap();
+    tokens::keep_remote(&a.client, NAMESPACE, &b.identity.id, &token).await.unwrap();
+    eventually("it works", || works(a, b)).await;
+    a.wait_condition("b", "Established Authenticated").await;
 }
 
 async fn re_peering_right_after_needs_a_new_token_and_works(

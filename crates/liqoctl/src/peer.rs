@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use kube::ResourceExt;
-use liqo_api::ForeignCluster;
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::{
     PeeringConditionStatus as Status, PeeringConditionType as Part, PeeringEnabled,
 };
 use liqo_api::names::ClusterId;
+use liqo_api::{ForeignCluster, labels};
 use liqo_authentication::tokens::{self, NewToken};
 
 use crate::access::{Access, Connection, parse_namespace};
@@ -152,7 +154,7 @@ impl Arguments {
         };
         let all = known::list(here).await?;
         let existing = all.iter().find(|cluster| id_of(cluster) == Some(wanted.id.as_str()));
-        let token = if existing.is_some_and(is_let_in) {
+        let token = if existing.is_some_and(is_let_in) && is_let_in_by(there, &me.id).await? {
             None
         } else {
             let new = NewToken {
@@ -176,6 +178,15 @@ async fn not_refused(lender: &Connection, borrower: &ClusterId, progress: &mut P
         progress.done(&format!("{} is not refused any more", cluster.name_any()));
     }
     Ok(())
+}
+
+/// Whether a cluster lets another one in now: that one may not know yet that it was removed there.
+async fn is_let_in_by(lender: &Connection, borrower: &ClusterId) -> Result<bool> {
+    let bindings: Api<RoleBinding> = Api::all(lender.client.clone());
+    let of_it = ListParams::default().labels(&format!("{}={borrower}", labels::CLUSTER_ID));
+    let found = bindings.list_metadata(&of_it).await.map_err(|error| lender.target.explain(&error));
+    let found = found.with_context(|| format!("cannot see whether {borrower} is let in"))?;
+    Ok(found.items.iter().any(|binding| binding.metadata.deletion_timestamp.is_none()))
 }
 
 /// Who is let in needs no token.

@@ -7,10 +7,12 @@
 mod support;
 
 use std::fs;
+use std::time::Duration;
 
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::Value;
 use support::{CONSUMER, PROVIDER, Pair, Said};
+use tokio::time::Instant;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_clusters_meet_agree_and_part() {
@@ -27,6 +29,7 @@ async fn two_clusters_meet_agree_and_part() {
     removing_forgets_on_both_sides(&pair);
     both_sides_are_done_at_once_and_both_ways(&pair);
     parting_is_one_way_or_both(&pair);
+    peering_again_right_after_removing_waits_for_kubernetes_alone(&pair);
     a_revoked_peer_is_out(&pair);
     parting_from_a_cluster_that_is_gone_is_bounded(&pair).await;
 }
@@ -290,6 +293,19 @@ fn parting_is_one_way_or_both(pair: &Pair) {
         .tells(&["nothing is borrowed from milan any more", "what is lent to milan stays"]);
     assert_eq!(active(pair, CONSUMER), 1);
     pair.ok(CONSUMER, &["peer", "milan"]).tells(&["contract: c-"]);
+}
+
+/// Kubernetes begins to empty a namespace five seconds after it was deleted; the rest is ours.
+const AGAIN: Duration = Duration::from_secs(20);
+
+fn peering_again_right_after_removing_waits_for_kubernetes_alone(pair: &Pair) {
+    let started = Instant::now();
+    pair.ok(CONSUMER, &["remove", "cluster", "milan"]).tells(&["milan is gone"]);
+    pair.ok(CONSUMER, &["peer", "milan", "--remote-context", PROVIDER, "--bidirectional"])
+        .tells(&["milan is known", "contract: c-"]);
+    let took = started.elapsed();
+    println!("removed and peered again, both ways: {took:?}");
+    assert!(took < AGAIN, "{took:?}");
 }
 
 fn a_revoked_peer_is_out(pair: &Pair) {

@@ -319,6 +319,7 @@ impl Caller<'_> {
                 peer: peer.clone(),
                 namespace: tenant.name.clone(),
                 proxy_url: self.cluster.spec.foreign_proxy_url.clone(),
+                token_digest: self.token_digest(&peer.id),
                 received: Box::new(received),
             });
         } else if received.rotation.is_some() && received.rotation == rotation(self.cluster) {
@@ -353,6 +354,11 @@ impl Caller<'_> {
         }
     }
 
+    /// Of the token that the peer is shown.
+    fn token_digest(&self, peer: &ClusterId) -> Option<String> {
+        self.view.index.remote_tokens.get(peer.as_str()).map(|token| token.token.digest())
+    }
+
     fn need(&self, held: Option<&Held>) -> Need {
         let now = self.view.now;
         let usable = held.and_then(|held| held.certificate.as_ref().ok());
@@ -361,6 +367,10 @@ impl Caller<'_> {
         else {
             return Need::First;
         };
+        let token = held.and_then(|held| self.token_digest(&held.peer));
+        if token.is_some() && token.as_ref() != held.and_then(|held| held.token_digest.as_ref()) {
+            return Need::Newer(rotation(self.cluster));
+        }
         let renew_at = renew_at(certified, &self.cluster.uid().unwrap_or_default());
         let received = self.attempt().and_then(|attempt| attempt.obtained.as_ref());
         if let Some(received) = received {

@@ -116,7 +116,13 @@ pub(crate) struct Held {
     pub(crate) certificate: Result<Certified, String>,
     /// Our tenant namespace there.
     pub(crate) remote_namespace: Option<NamespaceName>,
+    /// Of the token that we showed for it.
+    pub(crate) token_digest: Option<String>,
 }
+
+/// Annotation on our identity at a peer: the digest of the token that it was given for. Who gets another token was put out, or is
+/// to be let in by it for another reason: the old identity may do nothing any more, however long it is valid.
+pub(crate) const TOKEN_DIGEST: &str = "authentication.liqo.io/token-digest";
 
 impl Held {
     pub(crate) fn read(secret: &Secret) -> Option<Self> {
@@ -137,6 +143,7 @@ impl Held {
             peer: secret.labels().get(labels::CLUSTER_ID)?.parse().ok()?,
             certificate: read(),
             remote_namespace: text(key::NAMESPACE).ok().and_then(|name| name.parse().ok()),
+            token_digest: secret.annotations().get(TOKEN_DIGEST).cloned(),
         })
     }
 }

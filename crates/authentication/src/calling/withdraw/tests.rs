@@ -27,6 +27,7 @@ fn world(metadata: &Value, admitted_by: &str) -> Index {
         peer: milan().id.clone(),
         certificate: Err(String::new()),
         remote_namespace: None,
+        token_digest: None,
     };
     index.apply(&held.key.clone(), held);
     index.put_tenant(tenant);
