@@ -29,7 +29,8 @@ fn spans_are_read_as_kubectl_reads_them() {
     ] {
         assert_eq!(parse_span(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
     }
-    for text in ["", "30", "m", "-5m", "5 m", "1y", "NaNs", "infs", "1e400s", "0s", "400d", "10mm"] {
+    for text in ["", "30", "m", "-5m", "1h-30m", "5 m", "1y", "NaNs", "infs", "1e400s", "0s", "400d", "10mm"]
+    {
         assert!(parse_span(text).unwrap_err().contains("10m or 1h30m"), "{text}");
     }
 }
