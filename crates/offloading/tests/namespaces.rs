@@ -39,6 +39,7 @@ async fn namespaces_and_their_pods_go_where_their_owner_allows() {
     pods_are_placed_by_the_strategy(&world).await;
     what_a_pod_wishes_itself_counts_too(&world).await;
     nonsense_is_refused_or_told(&world).await;
+    nothing_is_under_way(&world).await;
     drop(process);
     let process = a_restart_writes_nothing(&world).await;
     narrowing_moves_the_pods_and_then_the_namespace(&world).await;
@@ -154,6 +155,22 @@ async fn nonsense_is_refused_or_told(world: &World<'_>) {
     let ready = conditions.0.iter().find(|it| it.type_ == RemoteNamespaceConditionType::Ready).unwrap();
     assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("NameTaken", "another tenant has it"));
     assert!(world.reasons("taken").await.iter().any(|reason| reason == "NameTaken"));
+}
+
+/// Waits until all that follows from what happened is written: a status here may come after what it tells of.
+async fn nothing_is_under_way(world: &World<'_>) {
+    const REST: Duration = Duration::from_secs(1);
+    const DEADLINE: Duration = Duration::from_secs(60);
+    let began = Instant::now();
+    let (mut last, mut since) = (versions(world).await, began);
+    while since.elapsed() < REST {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let now = versions(world).await;
+        if now != last {
+            assert!(began.elapsed() < DEADLINE, "the room does not come to rest: {last:?} {now:?}");
+            (last, since) = (now, Instant::now());
+        }
+    }
 }
 
 async fn a_restart_writes_nothing(world: &World<'_>) -> world::Process {
