@@ -76,6 +76,7 @@ pub const TENANT_RULES: &[Rule] = &[
         "see how pods are",
     ),
     Rule::namespace(&["events.k8s.io"], &["events"], &["get", "list", "watch"], "see how pods are"),
+    Rule::namespace(&["metrics.k8s.io"], &["pods"], &["list"], "see what pods use"),
     Rule::namespace(&[""], &["pods/log"], &["get"], "read logs"),
     Rule::namespace(
         &[""],

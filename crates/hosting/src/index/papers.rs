@@ -42,8 +42,13 @@ pub(crate) struct Grant {
 
 /// A contract, as far as it is in force.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Deal {
-    terms: Option<Terms>,
+pub(crate) struct Deal(Option<InForce>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct InForce {
+    provider: ClusterId,
+    consumer: ClusterId,
+    grant: Grant,
 }
 
 impl Deal {
@@ -56,14 +61,22 @@ impl Deal {
             terms.provider.id.as_str() == contract.spec.provider_id
                 && terms.consumer.id.as_str() == contract.spec.consumer_id
         };
-        Self { terms: terms.filter(is_of) }
+        Self(terms.filter(is_of).map(|terms| InForce {
+            provider: terms.provider.id.clone(),
+            consumer: terms.consumer.id.clone(),
+            grant: Grant { resources: terms.resources.clone(), enforcement: terms.enforcement },
+        }))
     }
 
     /// What it allows `consumer` to use of `provider`.
     pub(super) fn grant(&self, provider: &ClusterId, consumer: &ClusterId) -> Option<Grant> {
-        let terms = self.terms.as_ref()?;
-        let ours = terms.provider.id == *provider && terms.consumer.id == *consumer;
-        ours.then(|| Grant { resources: terms.resources.clone(), enforcement: terms.enforcement })
+        let deal = self.0.as_ref()?;
+        (deal.provider == *provider && deal.consumer == *consumer).then(|| deal.grant.clone())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn test(provider: ClusterId, consumer: ClusterId, grant: Grant) -> Self {
+        Self(Some(InForce { provider, consumer, grant }))
     }
 }
 

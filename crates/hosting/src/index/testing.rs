@@ -1,1 +1,156 @@
-//! Tests.
+//! Worlds for the tests of plans.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use liqo_core::Resources;
+use liqo_core::contract::Enforcement;
+use liqo_core::names::ClusterId;
+use liqo_kit::{Index as _, Key};
+use serde_json::{Value, json};
+
+use super::{Binding, Deal, Grant, Index, Map, Quota, Space, Tenant};
+use crate::claims::claims;
+use crate::objects;
+use crate::pods::{PodFacts, Shadow};
+use crate::settings::Settings;
+
+/// A provider's index, filled by hand.
+pub(crate) struct World {
+    pub(crate) index: Index,
+    pub(crate) settings: Settings,
+    pub(crate) now: Timestamp,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let index = Index { me: Some("provider-id".parse().unwrap()), ..Index::default() };
+        let settings = Settings::new("liqo".parse().unwrap(), "manager-0");
+        Self { index, settings, now: Timestamp::from_second(1_000_000).unwrap() }
+    }
+
+    pub(crate) fn peer(id: &str) -> ClusterId {
+        id.parse().unwrap()
+    }
+
+    /// A consumer with a place and a contract.
+    pub(crate) fn consumer(mut self, id: &str, resources: &[(&str, &str)]) -> Self {
+        self.place(id);
+        self.contract(id, resources, Enforcement::Hard);
+        self
+    }
+
+    pub(crate) fn place(&mut self, id: &str) {
+        let name = format!("liqo-tenant-{id}");
+        let tenant = Tenant { name: name.clone(), peer: Self::peer(id), deleting: false };
+        self.index.apply(&Key::cluster(&name), tenant);
+    }
+
+    pub(crate) fn contract(&mut self, id: &str, resources: &[(&str, &str)], enforcement: Enforcement) {
+        let resources = Resources::parse(resources.iter().copied()).resources;
+        let grant = Grant { resources, enforcement };
+        let key = Key::namespaced(&format!("liqo-tenant-{id}"), "c-one");
+        self.index.apply(&key, Deal::test(Self::peer("provider-id"), Self::peer(id), grant));
+        self.reckon();
+    }
+
+    pub(crate) fn end(&mut self, id: &str) {
+        let key = Key::namespaced(&format!("liqo-tenant-{id}"), "c-one");
+        liqo_kit::Index::<Deal>::delete(&mut self.index, &key);
+        self.reckon();
+    }
+
+    /// A map, as a consumer wrote it.
+    pub(crate) fn map(mut self, id: &str, name: &str, wanted: &[(&str, &str)]) -> Self {
+        self.ask(id, name, wanted);
+        self
+    }
+
+    pub(crate) fn ask(&mut self, id: &str, name: &str, wanted: &[(&str, &str)]) {
+        let map = Map {
+            resource_version: "1".into(),
+            origin: id.into(),
+            deleting: false,
+            wanted: wanted.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+            told: Default::default(),
+        };
+        self.index.apply(&Self::map_key(id, name), map);
+        self.reckon();
+    }
+
+    pub(crate) fn map_key(id: &str, name: &str) -> Key {
+        Key::namespaced(&format!("liqo-tenant-{id}"), name)
+    }
+
+    /// A namespace that is nobody's.
+    pub(crate) fn namespace(mut self, name: &str) -> Self {
+        self.put_namespace(&json!({ "metadata": { "name": name, "uid": format!("uid-{name}") } }));
+        self.reckon();
+        self
+    }
+
+    pub(crate) fn put_namespace(&mut self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let space = Space::read(serde_json::from_value(object.clone()).unwrap()).unwrap();
+        self.index.apply(&Key::cluster(name), space);
+    }
+
+    /// The namespace as the plan makes it, with all that must be in it.
+    pub(crate) fn build(&mut self, name: &str) {
+        let claim = self.index.claims.wanted.get(name).cloned().expect("nobody wants it");
+        let mut object = serde_json::to_value(objects::namespace(name, &claim, "baseline")).unwrap();
+        object["metadata"]["uid"] = json!(format!("uid-{name}"));
+        object["metadata"]["resourceVersion"] = json!("7");
+        let _: Namespace = serde_json::from_value(object.clone()).unwrap();
+        self.put_namespace(&object);
+        let grant = self.index.grant(&claim.peer).unwrap();
+        let hard = objects::hard(&grant.resources);
+        let quota = Quota { uid: "q".into(), resource_version: "1".into(), hard };
+        self.index.apply(&Key::namespaced(name, "liqo-contract"), quota);
+        let binding = Binding::read(objects::binding(name, &claim.peer));
+        self.index.apply(&Key::namespaced(name, "liqo-tenant"), binding);
+        self.reckon();
+    }
+
+    pub(crate) fn reckon(&mut self) {
+        self.index.reckon_grants();
+        self.index.note_lapses(self.now);
+        self.index.claims = claims(&self.index, &self.settings, self.now);
+    }
+
+    /// A ShadowPod of a namespace.
+    pub(crate) fn shadow(&mut self, key: &str, pod: &Value, status: &Value) -> Key {
+        let key = Self::key(key);
+        let object = json!({
+            "metadata": { "name": key.name(), "namespace": key.namespace(), "uid": format!("shadow-{}", key.name()),
+                          "resourceVersion": "3", "labels": { "app": "web" } },
+            "spec": { "pod": pod }, "status": status,
+        });
+        let shadow = Shadow::read(serde_json::from_value(object).unwrap()).unwrap();
+        self.index.apply(&key, shadow);
+        key
+    }
+
+    /// The pod of a ShadowPod, in this phase.
+    pub(crate) fn pod(&mut self, key: &Key, cpu: &str, phase: &str, deleting: bool) {
+        let mut object = json!({
+            "metadata": { "name": key.name(), "namespace": key.namespace(), "uid": format!("pod-{}", key.name()),
+                          "ownerReferences": [{ "uid": format!("shadow-{}", key.name()), "controller": true }] },
+            "spec": sized(cpu), "status": { "phase": phase },
+        });
+        if deleting {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+        }
+        let pod = PodFacts::read(serde_json::from_value(object).unwrap()).unwrap();
+        self.index.apply(key, pod);
+    }
+
+    pub(crate) fn key(text: &str) -> Key {
+        let (namespace, name) = text.split_once('/').unwrap();
+        Key::namespaced(namespace, name)
+    }
+}
+
+/// A pod that requests this much.
+pub(crate) fn sized(cpu: &str) -> Value {
+    json!({ "containers": [{ "name": "main", "image": "app", "resources": { "requests": { "cpu": cpu } } }] })
+}

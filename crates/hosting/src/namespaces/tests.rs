@@ -1,1 +1,106 @@
-//! Tests.
+//! What is missing of namespaces, and what maps say.
+
+use liqo_kit::Index as _;
+use serde_json::json;
+
+use super::*;
+use crate::index::Quota;
+use crate::index::testing::World;
+
+const AGREED: &[(&str, &str)] = &[("cpu", "4"), ("memory", "8Gi"), ("pods", "10")];
+
+fn world() -> World {
+    World::new().consumer("milan", AGREED).map("milan", "map", &[("shop", "shop-milan")])
+}
+
+fn missing(world: &World) -> Vec<&'static str> {
+    plan(&world.index, "shop-milan").iter().map(|step| step.what).collect()
+}
+
+fn said(world: &World) -> BTreeMap<String, RemoteNamespace> {
+    let key = World::map_key("milan", "map");
+    mapping(&world.index, &key, world.index.maps.get(&key).unwrap(), &World::peer("milan"))
+}
+
+#[test]
+fn a_namespace_is_accepted_once_all_is_in_it() {
+    let mut world = world();
+    assert_eq!(missing(&world), ["create the namespace"]);
+    assert!(said(&world).is_empty());
+    world.build("shop-milan");
+    assert!(missing(&world).is_empty());
+    assert_eq!(said(&world)["shop"].phase, MappingPhase::Accepted);
+    let key = Key::namespaced("shop-milan", "liqo-tenant");
+    liqo_kit::Index::<crate::index::Binding>::delete(&mut world.index, &key);
+    assert_eq!(missing(&world), ["let the consumer in"]);
+    assert!(said(&world).is_empty());
+}
+
+#[test]
+fn amounts_in_other_words_are_the_same() {
+    let mut world = world();
+    world.build("shop-milan");
+    let hard = [("requests.cpu", "4000m"), ("requests.memory", "8192Mi"), ("pods", "10")];
+    let hard = hard.map(|(name, amount)| (name.to_owned(), amount.to_owned())).into();
+    let key = Key::namespaced("shop-milan", "liqo-contract");
+    world.index.apply(&key, Quota { uid: "q".into(), resource_version: "2".into(), hard });
+    assert!(missing(&world).is_empty());
+    world.contract("milan", &[("cpu", "2")], Enforcement::Hard);
+    assert_eq!(missing(&world), ["change the quota"]);
+    world.contract("milan", &[("cpu", "2")], Enforcement::Soft);
+    assert_eq!(missing(&world), ["delete the quota"]);
+}
+
+#[test]
+fn what_could_not_be_made_is_told() {
+    let mut world = world();
+    let target = Target::of::<Namespace>(Key::cluster("shop-milan"));
+    world.index.memory.troubles.insert(target, "the API server is full".to_owned());
+    let told = &said(&world)["shop"];
+    assert_eq!((told.phase, told.reason.as_deref()), (MappingPhase::CreationLoopBackOff, Some("Failed")));
+    assert_eq!(told.message.as_deref(), Some("the API server is full"));
+}
+
+#[test]
+fn a_namespace_that_goes_is_told_until_it_is_gone() {
+    let mut world = world();
+    world.build("shop-milan");
+    world.ask("milan", "map", &[]);
+    assert_eq!(missing(&world), ["delete the namespace"]);
+    assert_eq!(said(&world)["shop"].phase, MappingPhase::Terminating);
+    let object = json!({ "metadata": {
+        "name": "shop-milan", "uid": "uid-shop-milan", "deletionTimestamp": "2026-01-02T03:04:05Z",
+        "labels": { "liqo.io/remote-cluster-id": "milan" },
+        "annotations": { "liqo.io/managed-by-namespace-map": "liqo-tenant-milan/map",
+                         "liqo.io/original-name": "shop" } } });
+    world.put_namespace(&object);
+    assert!(missing(&world).is_empty());
+    assert_eq!(said(&world)["shop"].phase, MappingPhase::Terminating);
+    // Asked for again meanwhile, it has to go first.
+    world.ask("milan", "map", &[("shop", "shop-milan")]);
+    assert!(missing(&world).is_empty());
+    assert_eq!(said(&world)["shop"].phase, MappingPhase::Terminating);
+}
+
+#[test]
+fn a_namespace_of_somebody_is_never_touched() {
+    let mut world = World::new().namespace("shop-milan");
+    assert!(missing(&world).is_empty());
+    // A label alone does not make it a consumer's.
+    let labelled =
+        json!({ "metadata": { "name": "shop-milan", "labels": { "liqo.io/remote-cluster-id": "gone" } } });
+    world.put_namespace(&labelled);
+    assert!(missing(&world).is_empty());
+}
+
+#[test]
+fn a_map_is_answered_only_when_something_is_new() {
+    let mut world = world();
+    world.build("shop-milan");
+    let key = World::map_key("milan", "map");
+    assert!(answer(&world.index, &key).is_some());
+    let mut map = world.index.maps.get(&key).unwrap().clone();
+    map.told = said(&world);
+    world.index.apply(&key, map);
+    assert!(answer(&world.index, &key).is_none());
+}

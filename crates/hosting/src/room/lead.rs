@@ -278,6 +278,8 @@ impl Room {
             return None;
         }
         let mut index = self.0.index.write();
+        // What was counted is of an attempt that failed: what was made is seen by now.
+        index.ledger.release(key);
         let deed = pods::plan(&index, key, now)?;
         if slot(key, &deed).0 != *target {
             // Something else is to be done by now.
