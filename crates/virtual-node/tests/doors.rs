@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "support/lender.rs"]
+mod lender;
 #[path = "support/toolbox.rs"]
 mod toolbox;
 #[path = "support/world.rs"]
@@ -18,12 +20,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use lender::{Certified, Lender, Reached, certify};
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use world::{
-    Certified, Lender, Process, Reached, bind, certify, eventually, host, install, namespace, put, us,
-};
+use world::{Process, bind, eventually, host, install, namespace, put, us};
 
 const HERE: &str = "shop";
 const THERE: &str = "shop-us-123456";

@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "support/lender.rs"]
+mod lender;
 #[path = "support/world.rs"]
 mod world;
 
@@ -17,11 +19,12 @@ use futures::stream;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use lender::{Lender, Reached, administrator};
 use liqo_kit::metrics::ProcessUsage;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::json;
 use tokio::time::Instant;
-use world::{Lender, PLACE, Process, Reached, administrator, eventually, install, namespace, ready};
+use world::{PLACE, Process, eventually, install, namespace, ready};
 
 const NODES: usize = 1000;
 /// For so long they are watched doing nothing.

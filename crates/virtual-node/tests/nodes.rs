@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "support/lender.rs"]
+mod lender;
 #[path = "support/world.rs"]
 mod world;
 
@@ -16,13 +18,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use lender::{Lender, Reached};
 use liqo_sandbox::{ClusterSpec, Component, TestCluster, TestSandbox};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use world::{
-    DEADLINE, Lender, Process, Reached, eventually, host, install, namespace, node, put, ready, taints,
-    wait_ready,
-};
+use world::{DEADLINE, Process, eventually, host, install, namespace, node, put, ready, taints, wait_ready};
 
 const UNREACHABLE: &str = "virtual-node.liqo.io/unreachable";
 /// For so long nothing must be written when nothing changes.

@@ -23,6 +23,9 @@ use tokio_util::task::TaskTracker;
 use super::Refused;
 use crate::metrics::VirtualNodeMetrics;
 
+#[cfg(test)]
+mod tests;
+
 /// Logs read at once from one provider: they share connections with everything else that is asked there.
 const LOGS: usize = 32;
 /// Terminals and tunnels at once to one provider; each has a connection of its own.

@@ -1,0 +1,40 @@
+use http::HeaderValue;
+
+use super::*;
+
+#[test]
+fn an_upgrade_is_asked_for_with_what_it_needs_and_without_who_asked() {
+    let headers = [
+        ("connection", "Upgrade"),
+        ("upgrade", "SPDY/3.1"),
+        ("x-stream-protocol-version", "v4.channel.k8s.io"),
+        ("x-stream-protocol-version", "channel.k8s.io"),
+        ("sec-websocket-key", "abc"),
+        ("authorization", "Bearer secret"),
+        ("cookie", "secret"),
+        ("x-remote-user", "admin"),
+        ("impersonate-user", "admin"),
+        ("host", "10.0.0.7:10250"),
+    ];
+    let headers: HeaderMap = headers
+        .into_iter()
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .collect();
+    let passed = of_upgrade(&headers);
+    let names: Vec<_> = passed.keys().map(HeaderName::as_str).collect();
+    assert_eq!(passed.len(), 5, "{names:?}");
+    assert_eq!(passed.get_all("x-stream-protocol-version").iter().count(), 2, "all that are offered");
+    for name in ["authorization", "cookie", "x-remote-user", "impersonate-user", "host"] {
+        assert!(!passed.contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn a_refusal_is_told_in_the_words_of_who_refuses() {
+    let status =
+        br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no container x","code":400}"#;
+    assert_eq!(reason(status), "no container x");
+    assert_eq!(reason(b"plain words"), "plain words");
+    assert_eq!(reason(b"{}"), "{}");
+    assert_eq!(reason(&[0xff, b'a']), "\u{fffd}a");
+}
