@@ -1,6 +1,7 @@
 //! The flags. Names and defaults are those of Liqo's controller manager, so that manifests carry over.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use liqo_api::names::{ClusterId, ClusterName, NamespaceName};
@@ -10,6 +11,9 @@ use crate::values::{
     Amount, Annotations, Endpoint, Host, Labels, Listen, Maybe, ObjectName, Percent, Port, Span, Workers,
     parse_bool,
 };
+
+/// A lease is renewed four times while it lasts, and holds whole seconds.
+const SHORTEST_NODE_LEASE: Duration = Duration::from_secs(4);
 
 /// Arguments of `liqo manager`.
 ///
@@ -311,6 +315,10 @@ impl Arguments {
                         --lease-duration: a leader must have ended before another begins"
                     .to_owned(),
             );
+        }
+        let lease = self.virtual_nodes.node_lease_duration.0;
+        if lease.subsec_nanos() != 0 || lease < SHORTEST_NODE_LEASE {
+            return Err("--node-lease-duration must be a whole number of seconds, and 4s at least".to_owned());
         }
         Ok(())
     }

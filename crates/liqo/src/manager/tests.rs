@@ -176,6 +176,7 @@ fn lease_times_must_leave_room_for_a_change_of_leaders() {
         assert!(check(&given).unwrap_err().contains("must be shorter"), "{given:?}");
     }
     assert!(check(&["--lease-duration=15.5s"]).unwrap_err().contains("whole number of seconds"));
+    assert!(check(&["--node-lease-duration=2s"]).unwrap_err().contains("4s at least"));
 }
 
 #[test]

@@ -82,6 +82,7 @@
 # tell about peers; events about objects without namespace are in the namespace default
 # tell about offloaded namespaces
 # tell why a pod is not run
+# say why a pod does not run
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create"]
@@ -103,6 +104,7 @@
 # give peers the right to ask for namespaces
 # know what namespaces are called at providers
 # note which namespaces are wanted at which provider
+# know where the namespaces are
 - apiGroups: ["virtualkubelet.liqo.io"]
   resources: ["namespacemaps"]
   verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
@@ -130,6 +132,7 @@
 # find the API server's address where none is configured
 # know what there is to share
 # know the nodes that stand for clusters
+# know which nodes stand for providers
 - apiGroups: [""]
   resources: ["nodes", "pods", "services"]
   verbs: ["list", "watch"]
@@ -152,6 +155,7 @@
   verbs: ["create", "patch"]
 # find the pod whose logs are asked for; empty the node of a provider whose contract ends
 # pods that must leave a cluster because their namespace does
+# let pods go that ended at their provider
 - apiGroups: [""]
   resources: ["pods"]
   verbs: ["get", "list", "delete"]
@@ -222,6 +226,30 @@
 - apiGroups: ["scheduling.k8s.io"]
   resources: ["priorityclasses"]
   verbs: ["list", "watch"]
+# know which pods belong to virtual nodes
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["get", "list", "watch"]
+# tell how pods are that run at providers
+- apiGroups: [""]
+  resources: ["pods/status"]
+  verbs: ["patch"]
+# copy what pods need, in offloaded namespaces alone
+- apiGroups: [""]
+  resources: ["configmaps", "secrets", "services", "persistentvolumeclaims"]
+  verbs: ["list", "watch"]
+# copy where Services lead, in offloaded namespaces alone
+- apiGroups: ["discovery.k8s.io"]
+  resources: ["endpointslices"]
+  verbs: ["list", "watch"]
+# copy how Services are reached, in offloaded namespaces alone
+- apiGroups: ["networking.k8s.io"]
+  resources: ["ingresses"]
+  verbs: ["list", "watch"]
+# pods at providers have the tokens that they would have here
+- apiGroups: [""]
+  resources: ["serviceaccounts/token"]
+  verbs: ["create"]
 {{- end }}
 {{- define "liqo.rbac.controllerManager.namespace" -}}
 # lead, and see who leads
@@ -286,6 +314,10 @@
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["get", "list", "watch"]
+# see what pods use
+- apiGroups: ["metrics.k8s.io"]
+  resources: ["pods"]
+  verbs: ["list"]
 # read logs
 - apiGroups: [""]
   resources: ["pods/log"]
