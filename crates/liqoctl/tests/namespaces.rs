@@ -1,0 +1,182 @@
+//! `liqoctl offload`, `unoffload` and `status namespace` on a real API server, where the test plays the manager.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use liqo_api::NamespaceOffloading;
+use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+const SOON: Duration = Duration::from_secs(60);
+
+struct World<'a> {
+    cluster: TestCluster<'a>,
+    client: kube::Client,
+}
+
+impl World<'_> {
+    fn liqoctl(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_liqoctl"));
+        command.args(words).arg("--kubeconfig").arg(self.cluster.kubeconfig()).stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    /// Ends with this code; gives all that it said.
+    fn says(&self, code: i32, words: &[&str]) -> String {
+        let output = self.liqoctl(words);
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        said
+    }
+
+    fn api(&self) -> Api<NamespaceOffloading> {
+        Api::namespaced(self.client.clone(), "shop")
+    }
+
+    /// What a manager would tell.
+    async fn tell(&self, phase: &str, clusters: Value) {
+        let generation = self.api().get("offloading").await.unwrap().metadata.generation;
+        let status = json!({ "status": {
+            "offloadingPhase": phase, "remoteNamespaceName": "shop-home-1", "remoteNamespacesConditions": clusters,
+            "conditions": [{
+                "type": "Valid", "status": "True", "reason": "Accepted", "message": "fine",
+                "observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }],
+        } });
+        self.api().patch_status("offloading", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+    }
+}
+
+fn cluster(required: &str, why: &str, ready: &str, reason: &str, message: &str) -> Value {
+    json!([
+        { "type": "OffloadingRequired", "status": required, "reason": "Because", "message": why },
+        { "type": "Ready", "status": ready, "reason": reason, "message": message },
+    ])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn namespaces_are_offloaded_looked_at_and_brought_home() {
+    let sandbox = TestSandbox::start([ClusterSpec::api_only("home")]).await;
+    let cluster = sandbox.cluster("home");
+    let client = cluster.client().await;
+    let world = World { cluster, client };
+    what_is_not_there_is_told(&world).await;
+    prepare(&world).await;
+    it_is_offloaded_once(&world).await;
+    it_is_shown(&world).await;
+    it_is_brought_home(&world).await;
+}
+
+async fn what_is_not_there_is_told(world: &World<'_>) {
+    let said = world.says(1, &["offload", "namespace", "shop"]);
+    assert!(
+        said.contains("there is no namespace shop") && said.contains("kubectl create namespace shop"),
+        "{said}"
+    );
+    let said = world.says(2, &["offload", "namespace", "shop", "--selector", "a in b"]);
+    assert!(said.contains("is no requirement"), "{said}");
+    let said = world.says(2, &["offload", "namespace", "shop", "--pod-offloading-strategy", "Sometimes"]);
+    assert!(said.contains("LocalAndRemote"), "{said}");
+}
+
+async fn prepare(world: &World<'_>) {
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    let shop = serde_json::from_value(json!({ "metadata": { "name": "shop" } })).unwrap();
+    namespaces.create(&PostParams::default(), &shop).await.unwrap();
+    let said = world.says(1, &["offload", "namespace", "shop"]);
+    assert!(said.contains("is liqo installed?"), "{said}");
+    let definitions: Api<CustomResourceDefinition> = Api::all(world.client.clone());
+    for definition in liqo_api::crds() {
+        let params = PatchParams::apply("test").force();
+        definitions.patch(&definition.name_any(), &params, &Patch::Apply(&definition)).await.unwrap();
+    }
+    let deadline = Instant::now() + SOON;
+    while let Err(error) = world.api().get_opt("offloading").await {
+        assert!(Instant::now() < deadline, "{error}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn it_is_offloaded_once(world: &World<'_>) {
+    let words = [
+        "offload",
+        "namespace",
+        "shop",
+        "--pod-offloading-strategy",
+        "remote",
+        "--selector",
+        "tier=gold,!spot",
+        "--denied-cluster-labels",
+        "zone=moon",
+        "--no-wait",
+    ];
+    assert!(world.says(0, &words).contains("namespace shop is offloaded"));
+    let made = world.api().get("offloading").await.unwrap();
+    let spec = serde_json::to_value(&made.spec).unwrap();
+    assert_eq!(spec["podOffloadingStrategy"], "Remote");
+    let terms = spec["clusterSelector"]["nodeSelectorTerms"].as_array().unwrap();
+    assert_eq!((terms.len(), terms[0]["matchExpressions"].as_array().unwrap().len()), (1, 3), "{spec:#}");
+    assert!(world.says(0, &words).contains("like this already"));
+    assert_eq!(world.api().get("offloading").await.unwrap().resource_version(), made.resource_version());
+    let said = world.says(1, &["offload", "ns", "shop", "--namespace-mapping-strategy", "EnforceSameName"]);
+    assert!(said.contains("liqoctl unoffload namespace shop first"), "{said}");
+    // What is not said stays; an empty selector means all.
+    world.says(0, &["offload", "ns", "shop", "--selector", "", "--no-wait"]);
+    let spec = world.api().get("offloading").await.unwrap().spec;
+    assert!(spec.cluster_selector.is_none());
+    assert_eq!(format!("{:?}", spec.pod_offloading_strategy), "Remote");
+    // Nobody has noticed, and that is said.
+    let said = world.says(1, &["offload", "ns", "shop", "--timeout", "1s"]);
+    assert!(said.contains("waiting for the manager to notice"), "{said}");
+}
+
+async fn it_is_shown(world: &World<'_>) {
+    let gold =
+        cluster("True", "its node is selected", "True", "NamespaceReady", "it is there as shop-home-1");
+    let tin = cluster("False", "its node does not match: tier=gold", "False", "NotRequired", "not there");
+    world.tell("Ready", json!({ "milan-1": gold, "rome-1": tin })).await;
+    let said = world.says(0, &["offload", "ns", "shop"]);
+    assert!(said.contains("milan-1: it is there as shop-home-1"), "{said}");
+    let said = world.says(0, &["status", "namespace", "shop"]);
+    for part in ["Ready", "only in other clusters", "milan-1", "rome-1", "does not match: tier=gold"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let output = world.liqoctl(&["status", "ns", "shop", "-o", "json"]);
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&seen["phase"], &seen["clusters"][0]["name"]),
+        (&json!("Ready"), &json!("milan-1")),
+        "{seen:#}"
+    );
+    let bad = cluster("True", "its node is selected", "False", "NameTaken", "another tenant has it");
+    world.tell("AllFailed", json!({ "milan-1": bad })).await;
+    let said = world.says(1, &["status", "namespace", "shop"]);
+    assert!(said.contains("another tenant has it"), "{said}");
+    let said = world.says(1, &["offload", "ns", "shop"]);
+    assert!(said.contains("not all clusters take namespace shop"), "{said}");
+    assert!(world.says(1, &["status", "namespace", "nowhere"]).contains("there is no namespace nowhere"));
+}
+
+async fn it_is_brought_home(world: &World<'_>) {
+    assert!(world.says(0, &["unoffload", "namespace", "shop"]).contains("at home, and nowhere else"));
+    assert!(world.says(0, &["unoffload", "namespace", "shop"]).contains("is not offloaded"));
+    assert!(world.says(0, &["status", "ns", "shop"]).contains("liqoctl offload namespace shop"));
+    // A label that would offload it again goes, too.
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    let label = json!({ "metadata": { "labels": { "liqo.io/enabled": "true" } } });
+    namespaces.patch("shop", &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
+    world.says(0, &["unoffload", "namespace", "shop", "--yes"]);
+    assert!(!namespaces.get("shop").await.unwrap().labels().contains_key("liqo.io/enabled"));
+}
