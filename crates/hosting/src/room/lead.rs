@@ -52,6 +52,13 @@ enum Subject {
     Map(Key),
 }
 
+/// What the leader remembers between two looks.
+struct Round {
+    looked_at_all: Instant,
+    /// Pods that are to be looked at, when the queue has room for them.
+    pods: BTreeSet<Key>,
+}
+
 impl Room {
     /// The queue that the leader writes through, and the worker that drains it, to be run in every process.
     pub fn queue(&self, metrics: &WriteMetrics) -> (Queue, Worker) {
@@ -98,13 +105,13 @@ impl Room {
         let mut changes = self.0.index.subscribe();
         let mut identity = self.0.identity.clone();
         let mut clock = self.0.settings.clock.clone();
-        let mut looked = Instant::now();
+        let mut round = Round { looked_at_all: Instant::now(), pods: BTreeSet::new() };
         self.0.index.write().touch_all();
         loop {
             changes.borrow_and_update();
             // Cluster IDs are the same in both crates that know them.
             let me = identity.borrow_and_update().as_ref().and_then(|me| me.id.as_str().parse().ok());
-            let wait = self.look(queue, me, &mut looked);
+            let wait = self.look(queue, me, &mut round);
             tokio::time::sleep(PAUSE).await;
             tokio::select! {
                 _ = changes.changed() => {}
@@ -116,14 +123,14 @@ impl Room {
     }
 
     /// Plans for what changed, hands in the writes, and returns for how long nothing else is due.
-    fn look(&self, queue: &Queue, me: Option<ClusterId>, looked: &mut Instant) -> Duration {
+    fn look(&self, queue: &Queue, me: Option<ClusterId>, round: &mut Round) -> Duration {
         if me.is_none() {
             return LOOK_AGAIN;
         }
         let now = self.0.settings.clock.now();
-        let again = looked.elapsed() >= LOOK_AGAIN;
+        let again = round.looked_at_all.elapsed() >= LOOK_AGAIN;
         if again {
-            *looked = Instant::now();
+            round.looked_at_all = Instant::now();
         }
         let (changed, wake) = self.prepare(me, again, now);
         for name in &changed.spaces {
@@ -134,7 +141,8 @@ impl Room {
             let step = namespaces::answer(&self.0.index.read(), key);
             self.hand_in(queue, &Subject::Map(key.clone()), step.into_iter().collect());
         }
-        self.hand_in_pods(queue, changed.pods, now);
+        round.pods.extend(changed.pods);
+        self.hand_in_pods(queue, &mut round.pods, now);
         self.0.metrics.show(&self.0.index.read());
         let due = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
         wake.map_or(LOOK_AGAIN, |wake| due(wake).min(LOOK_AGAIN)).max(PAUSE)
@@ -226,25 +234,19 @@ impl Room {
         steps.into_iter().map(|step| step.write).find(|write| write.target() == target)
     }
 
-    /// Plans for pods, as many as the queue has room for; the others stay to be looked at.
-    fn hand_in_pods(&self, queue: &Queue, pods: BTreeSet<Key>, now: Timestamp) {
-        let mut pods = pods.into_iter();
+    /// Plans for pods, as many as the queue has room for; the others stay to be looked at when some are made.
+    fn hand_in_pods(&self, queue: &Queue, pods: &mut BTreeSet<Key>, now: Timestamp) {
         while queue.depth() < WAITING {
-            let Some(key) = pods.next() else { return };
+            let Some(key) = pods.pop_first() else { return };
             let Some(deed) = self.judge(&key, now) else { continue };
             let (target, status) = slot(&key, &deed);
             let (room, written, meant) = (self.clone(), queue.written().clone(), target.clone());
-            let subject = key.clone();
-            let (events, since) = (queue.clone(), Instant::now());
+            let (subject, events, since) = (key.clone(), queue.clone(), Instant::now());
             let plan = move || room.perform(&subject, &meant, &written, &events, since);
             if queue.ask(target, status, plan) == Enqueued::Full {
-                self.0.index.write().changed.pods.insert(key);
-                break;
+                pods.insert(key);
+                return;
             }
-        }
-        let left: Vec<Key> = pods.collect();
-        if !left.is_empty() {
-            self.0.index.write().changed.pods.extend(left);
         }
     }
 
