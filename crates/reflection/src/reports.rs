@@ -19,7 +19,7 @@ const DIGITS: usize = 16;
 const CONTROLLER: &str = "liqo.io/liqo-controller-manager";
 
 /// One thing to tell about a pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Report {
     pub(crate) warning: bool,
     pub(crate) reason: String,

@@ -29,6 +29,7 @@ mod hand_in;
 mod lead;
 mod links;
 mod tokens;
+mod warnings;
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);

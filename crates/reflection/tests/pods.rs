@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::ShadowPod;
 use liqo_providers::Health;
@@ -32,9 +32,11 @@ async fn pods_run_elsewhere() {
     let _stand_in = StandIn::start(&world);
     let process = world.start().await;
     a_pod_runs_there_and_is_ready_here(&world).await;
+    warnings_there_are_told_here(&world).await;
     what_changes_here_changes_there(&world).await;
     a_pod_deleted_here_goes_there_first(&world).await;
     what_the_provider_refuses_is_told(&world).await;
+    what_the_providers_api_server_refuses_is_told(&world).await;
     what_cannot_be_sent_is_told(&world).await;
     a_namespace_that_is_not_mapped_is_told(&world).await;
     pods_of_a_silent_provider_are_not_ready(&world).await;
@@ -58,6 +60,17 @@ async fn a_pod_runs_there_and_is_ready_here(world: &World<'_>) {
     assert_eq!(shadow.labels()["virtualkubelet.liqo.io/origin"], "home");
     assert_eq!(shadow.labels().get("liqo.io/shadowPod"), None);
     assert_eq!(shadow.spec.pod.node_name, None);
+}
+
+async fn warnings_there_are_told_here(world: &World<'_>) {
+    let events: Api<k8s_openapi::api::core::v1::Event> = world.at_provider("shop-home");
+    let event = |name: &str, type_: &str, reason: &str| {
+        json!({ "metadata": { "name": name }, "type": type_, "reason": reason, "message": "said there",
+            "involvedObject": { "kind": "Pod", "name": "one", "namespace": "shop-home" } })
+    };
+    create(&events, &event("one.1", "Normal", "Pulled")).await;
+    create(&events, &event("one.2", "Warning", "Unhealthy")).await;
+    wait_event(world, "shop", "one", "Unhealthy").await;
 }
 
 async fn what_changes_here_changes_there(world: &World<'_>) {
@@ -104,6 +117,46 @@ async fn what_the_provider_refuses_is_told(world: &World<'_>) {
     wait_event(world, "shop", "refused", "QuotaExceeded").await;
     here.delete("refused", &DeleteParams::default()).await.unwrap();
     world.wait_gone(&here, "refused").await;
+}
+
+/// As the policy `liqo-shadowpods` does.
+async fn what_the_providers_api_server_refuses_is_told(world: &World<'_>) {
+    let policy = json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": { "name": "no-nonsense" }, "spec": { "failurePolicy": "Fail",
+            "matchConstraints": { "resourceRules": [{ "apiGroups": ["virtualkubelet.liqo.io"], "apiVersions": ["*"],
+                "operations": ["CREATE"], "resources": ["shadowpods"] }] },
+            "validations": [{ "expression": "object.metadata.name != 'nonsense'", "message": "this is nonsense",
+                "reason": "Forbidden" }] } });
+    let binding = json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": { "name": "no-nonsense" }, "spec": { "policyName": "no-nonsense", "validationActions": ["Deny"] } });
+    world::put(&world.there, &policy).await;
+    world::put(&world.there, &binding).await;
+    let probe = json!({ "apiVersion": "virtualkubelet.liqo.io/v1alpha1", "kind": "ShadowPod",
+        "metadata": { "name": "nonsense" }, "spec": { "pod": { "containers": [{ "name": "a" }] } } });
+    let probe: ShadowPod = serde_json::from_value(probe).unwrap();
+    eventually("the policy holds", || async {
+        let params = PostParams { dry_run: true, ..PostParams::default() };
+        match world.at_provider::<ShadowPod>("shop-home").create(&params, &probe).await {
+            Ok(_) => Err("it was taken".to_owned()),
+            Err(_) => Ok(()),
+        }
+    })
+    .await;
+    let here: Api<Pod> = world.at_home("shop");
+    let begun = tokio::time::Instant::now();
+    create(&here, &world.pod("shop", "nonsense")).await;
+    world
+        .wait_pod("shop", "nonsense", |pod| {
+            let status = pod.status.as_ref()?;
+            (status.reason.as_deref() == Some("Forbidden")
+                && status.message.as_ref()?.contains("this is nonsense"))
+            .then_some(())
+        })
+        .await;
+    println!("refused by admission, told after {:?}", begun.elapsed());
+    wait_event(world, "shop", "nonsense", "Forbidden").await;
+    here.delete("nonsense", &DeleteParams::default()).await.unwrap();
+    world.wait_gone(&here, "nonsense").await;
 }
 
 async fn wait_event(world: &World<'_>, namespace: &str, pod: &str, reason: &str) {
@@ -217,6 +270,10 @@ async fn a_restart_writes_nothing(world: &World<'_>) {
     println!("after a restart, with one new pod: {counts:?}");
     assert_eq!(counts.get("POST shadowpods"), Some(&1), "{counts:?}");
     assert_eq!(counts.get("PATCH pods/status"), Some(&1), "{counts:?}");
-    assert_eq!(counts.keys().filter(|key| !key.starts_with("GET")).count(), 2, "{counts:?}");
+    // A token is asked for anew, as nobody keeps them.
+    let tokens = ["POST serviceaccounts", "PUT secrets"];
+    let others =
+        counts.keys().filter(|key| !key.starts_with("GET") && !tokens.contains(&key.as_str())).count();
+    assert_eq!(others, 2, "{counts:?}");
     process.kill();
 }

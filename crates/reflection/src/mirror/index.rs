@@ -24,6 +24,7 @@ pub(crate) struct Mirror {
     /// The namespaces at providers: by namespace at home, then by provider; with whether new things may be sent there.
     places: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Place>>,
     dirty: BTreeSet<(Kind, Key)>,
+    refused: Vec<(Kind, Key, String)>,
     /// Whether all tokens that are needed are known.
     pub(crate) tokens_known: bool,
 }
@@ -138,6 +139,16 @@ impl Mirror {
 
     pub(crate) fn touch_all(&mut self) {
         self.dirty.extend(self.here.keys().chain(self.there.keys()).cloned());
+    }
+
+    /// A provider does not take this; it is tried again when everything is.
+    pub(crate) fn refuse(&mut self, kind: Kind, key: Key, message: String) {
+        self.refused.push((kind, key, message));
+    }
+
+    /// What was refused since this was asked last.
+    pub(crate) fn take_refused(&mut self) -> Vec<(Kind, Key, String)> {
+        std::mem::take(&mut self.refused)
     }
 
     pub(crate) fn take_dirty(&mut self) -> BTreeSet<(Kind, Key)> {

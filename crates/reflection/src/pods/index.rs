@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use liqo_kit::Key;
 
+use crate::reports::Report;
+
 use super::facts::{Home, Mapping, Remote, Shadow, VirtualNode};
 
 /// Bits of what a place has seen a full list of.
 pub(crate) const SHADOWS: u8 = 1;
 /// See [`SHADOWS`].
 pub(crate) const PODS: u8 = 2;
+/// Warnings that wait to be told: of a provider where nothing works, these will do.
+const MOST_WARNINGS: usize = 256;
 /// Both.
 const ALL: u8 = SHADOWS | PODS;
 
@@ -24,6 +28,8 @@ pub(crate) struct Pods {
     /// The namespaces at providers: by namespace at home, then by provider.
     places: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Place>>,
     dirty: BTreeSet<Key>,
+    refused: HashMap<Key, Refused>,
+    warnings: BTreeSet<(Key, Report)>,
     /// Whether somebody sends pods, and what is sent must be kept until it is there.
     pub(crate) sending: bool,
     /// Whether all pods of home are known.
@@ -32,6 +38,15 @@ pub(crate) struct Pods {
     pub(crate) token_users: u64,
     /// Changes when nodes or maps do.
     pub(crate) topology: u64,
+}
+
+/// What the API server of a provider said when a pod was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The digest of what was sent.
+    pub(crate) source: Box<str>,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
 }
 
 /// What tokens of an account are needed.
@@ -120,6 +135,44 @@ impl Pods {
         if let Some(place) = self.places.get_mut(namespace).and_then(|places| places.get_mut(provider)) {
             change(place);
         }
+    }
+
+    /// The namespace at home that this one at a provider is for.
+    pub(crate) fn home_of(&self, provider: &str, remote: &str) -> Option<&Arc<str>> {
+        let is_it =
+            |places: &BTreeMap<Arc<str>, Place>| places.get(provider).is_some_and(|it| &*it.remote == remote);
+        self.places.iter().find(|(_, places)| is_it(places)).map(|(namespace, _)| namespace)
+    }
+
+    /// The provider's API server does not take this pod as it is.
+    pub(crate) fn refuse(&mut self, key: Key, reason: &'static str, message: String) {
+        if let Some(home) = self.home.get(&key) {
+            let refused = Refused { source: home.source.clone(), reason, message };
+            self.refused.insert(key.clone(), refused);
+        }
+        self.dirty.insert(key);
+    }
+
+    /// What was said when this pod was sent as it is, if it was refused.
+    pub(crate) fn refusal(&self, key: &Key, source: &str) -> Option<&Refused> {
+        self.refused.get(key).filter(|refused| &*refused.source == source)
+    }
+
+    /// What was refused is tried again: whoever refused it may have changed.
+    pub(crate) fn try_refused_again(&mut self) {
+        self.refused.clear();
+    }
+
+    /// Something is to be told about this pod; what is told already, or too much at once, is not.
+    pub(crate) fn warn(&mut self, key: Key, report: Report) {
+        if self.warnings.len() < MOST_WARNINGS {
+            self.warnings.insert((key, report));
+        }
+    }
+
+    /// What is to be told.
+    pub(crate) fn take_warnings(&mut self) -> BTreeSet<(Key, Report)> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// The pod should be looked at.
@@ -241,6 +294,7 @@ impl liqo_kit::Index<Home> for Pods {
     }
 
     fn delete(&mut self, key: &Key) {
+        self.refused.remove(key);
         if let Some(pod) = self.home.remove(key) {
             self.leave_node(key, &pod.node);
             if pod.tokens.is_some() {

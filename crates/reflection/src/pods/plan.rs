@@ -256,6 +256,10 @@ impl<'a> Here<'a> {
         if !place.open {
             return self.without_place(planned);
         }
+        if let Some(refused) = self.view.pods.refusal(self.key, &self.home.source) {
+            let message = format!("refused by the provider {}: {}", self.provider, refused.message);
+            return self.not_sent(refused.reason, &message, planned);
+        }
         match self.translate(route) {
             Some(Ok(shadow)) => planned.step(Step::Send { provider: self.provider.into(), shadow }),
             Some(Err(refusal)) => self.not_sent(refusal.reason, &refusal.message, planned),
@@ -308,8 +312,8 @@ impl<'a> Here<'a> {
     fn tell_remote(&self, remote: &'a Remote, shadow: &Shadow, planned: &mut Planned) {
         let found = remote.status();
         let wait = match status::urgency(&found) {
-            Urgency::Now => None,
-            // What was told before the pod ran is not told again more slowly.
+            Urgency::Never if self.home.pending => return,
+            Urgency::Now | Urgency::Never => None,
             Urgency::Soon => Some(SOON),
             Urgency::Later => Some(LATER),
         };

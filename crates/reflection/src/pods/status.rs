@@ -160,6 +160,8 @@ pub(crate) enum Urgency {
     Soon,
     /// All is on its way, and what comes next matters more.
     Later,
+    /// No kubelet has said anything yet: there is nothing that home does not say already.
+    Never,
 }
 
 /// How soon this status of a pod at a provider should be told.
@@ -171,7 +173,12 @@ pub(crate) fn urgency(remote: &PodStatus) -> Urgency {
     let waits = containers.filter_map(|it| it.state.as_ref()?.waiting.as_ref()?.reason.as_deref());
     let mut troubles = waits.filter(|reason| !STARTING.contains(reason));
     let troubled = unplaced(remote).is_some() || remote.reason.is_some() || troubles.next().is_some();
-    if troubled { Urgency::Soon } else { Urgency::Later }
+    let unsaid = remote.start_time.is_none() && remote.container_statuses.as_ref().is_none_or(Vec::is_empty);
+    match (troubled, unsaid) {
+        (true, _) => Urgency::Soon,
+        (false, true) => Urgency::Never,
+        (false, false) => Urgency::Later,
+    }
 }
 
 /// What a kubelet writes besides conditions; what it does not say is cleared.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::Ingress;
+use liqo_api::ShadowPod;
 use liqo_kit::clusters::{ClientSource, Cluster};
 use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus};
-use liqo_kit::write::{Enqueued, Plan, Write};
+use liqo_kit::write::{Enqueued, Failed, Plan, Reason, Target, Write};
 use liqo_kit::{Key, Queue, Shared, Sink, Watch};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
@@ -21,6 +22,7 @@ use crate::mirror::index::Mirror;
 use crate::mirror::kinds::Kind;
 use crate::mirror::plan::{Planned, Step, View, plan};
 use crate::mirror::{Around, Here, Mirrored, There, read_here, read_there};
+use crate::reports::Report;
 
 /// Where watches of one kind in one namespace put what they see.
 #[derive(Clone)]
@@ -222,6 +224,10 @@ impl Room {
 
     /// Looks at all copies that changed or whose originals did.
     pub(super) fn look_at_copies(&self, queue: &Queue, me: &str, round: &mut Round) {
+        let refused = self.0.mirror.write().take_refused();
+        for (kind, key, message) in refused {
+            self.tell_once(queue, kind, &key, &Report::warning("NotReflected", &message));
+        }
         let due = self.0.mirror.write().take_dirty();
         for (kind, key) in due {
             let planned = self.planned_copy(me, kind, &key);
@@ -250,7 +256,7 @@ impl Room {
     }
 
     /// Tells it in an event, unless this process did already.
-    fn tell_once(&self, queue: &Queue, kind: Kind, key: &Key, report: &crate::reports::Report) {
+    fn tell_once(&self, queue: &Queue, kind: Kind, key: &Key, report: &Report) {
         let Some(uid) = self.0.mirror.read().here(kind, key).map(|here| here.uid.clone()) else { return };
         if !self.0.told.lock().insert(format!("{uid} {}", report.message)) {
             return;
@@ -261,6 +267,41 @@ impl Room {
             // The next look tells it again if there is no room now.
             let _ = queue.write(&write);
         }
+    }
+}
+
+impl Room {
+    /// A write at a provider was given up: what was refused is told, what failed is asked for again.
+    pub(super) fn not_taken(&self, provider: &str, target: &Target, failed: &Failed) {
+        let remote = target.key();
+        let namespace = remote
+            .namespace()
+            .and_then(|remote| self.0.pods.read().home_of(provider, remote).map(Arc::clone));
+        let Some(namespace) = namespace else { return };
+        let key = Key::namespaced(&namespace, remote.name());
+        let refused = match failed.reason {
+            Reason::Forbidden => Some("Forbidden"),
+            Reason::Refused => Some("Invalid"),
+            _ => None,
+        };
+        if *target == Target::of::<ShadowPod>(remote.clone()) {
+            let mut pods = self.0.pods.write();
+            match refused {
+                Some(reason) => pods.refuse(key, reason, failed.message.clone()),
+                None => pods.touch(key),
+            }
+            drop(pods);
+            return self.0.pods.notify();
+        }
+        let kind = Kind::ALL.into_iter().find(|kind| kind.target(remote.clone()) == *target);
+        let Some(kind) = kind else { return };
+        if refused.is_some() {
+            let message = format!("the provider {provider} does not take it: {}", failed.message);
+            self.0.mirror.write().refuse(kind, key, message);
+        } else {
+            self.0.mirror.write().touch(kind, key);
+        }
+        self.0.mirror.notify();
     }
 }
 

@@ -30,6 +30,10 @@ pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Writes that may wait: a Deployment of ten thousand, and what else happens meanwhile.
 pub(super) const WAITING_WRITES: usize = 16_384;
 
+/// The waits between attempts: somebody waits for a pod.
+pub(super) const WAITS: BackoffPolicy =
+    BackoffPolicy { min: Duration::from_millis(50), max: Duration::from_secs(2), factor: 2.0 };
+
 /// How often all pods are looked at though nobody told of a change: what was given up is asked for again this way.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// How long it waits at least before it looks again, so that what comes together is planned together.
@@ -67,7 +71,7 @@ impl Room {
             capacity: WAITING_WRITES,
             concurrency: self.0.settings.writes,
             timeout: WRITE_TIMEOUT,
-            backoff: BackoffPolicy { min: Duration::from_millis(50), ..BackoffPolicy::default() },
+            backoff: WAITS,
             field_manager: FIELD_MANAGER.to_owned(),
             gate: Some(Arc::new(move || gate.leads())),
             observer: Some(Arc::new(move |target, outcome| observer.note(None, target, outcome))),
@@ -104,6 +108,9 @@ impl Room {
     /// Takes in what became of a write.
     pub(super) fn note(&self, provider: Option<&str>, target: &Target, outcome: &Outcome) {
         self.0.metrics.end(provider, target, outcome);
+        if let (Some(provider), Outcome::Failed(failed)) = (provider, outcome) {
+            self.not_taken(provider, target, failed);
+        }
     }
 
     async fn work(&self, queue: &Queue, stop: &CancellationToken) {
@@ -170,6 +177,7 @@ impl Room {
         if round.looked_at_all.elapsed() >= LOOK_AGAIN {
             round.looked_at_all = Instant::now();
             self.0.tries.lock().clear();
+            self.0.pods.write().try_refused_again();
             self.0.pods.write().touch_all();
             self.0.mirror.write().touch_all();
         }
@@ -190,6 +198,7 @@ impl Room {
             self.hand_in(queue, me, &key, planned, round);
         }
         self.look_at_copies(queue, me, round);
+        self.pass_warnings(queue);
         let next = round.wakes.first().map_or(LOOK_AGAIN, |(at, _)| until(*at, now));
         if round.full { FULL } else { next.min(LOOK_AGAIN) }
     }

@@ -2,23 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use liqo_api::{ShadowPod, labels};
 use liqo_kit::clusters::Cluster;
 use liqo_kit::watch::{Scope, WatchStatus, Wire};
 use liqo_kit::write::{Outcome, QueueConfig, Target};
-use liqo_kit::{BackoffPolicy, Key, Queue, Shared, Sink, Watch};
+use liqo_kit::{Key, Queue, Shared, Sink, Watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Room;
-use super::lead::{FIELD_MANAGER, WAITING_WRITES, WRITE_TIMEOUT};
+use super::lead::{FIELD_MANAGER, WAITING_WRITES, WAITS, WRITE_TIMEOUT};
 use crate::mirror::index::Mirror;
 use crate::mirror::kinds::Kind;
 use crate::pods::facts::{Remote, RemoteOnWire, Shadow, ShadowOnWire};
 use crate::pods::index::{PODS, Place, Pods, SHADOWS};
+
+/// Attempts of one write at a provider before it counts as failed.
+const ATTEMPTS: u32 = 4;
 
 /// What is looked at.
 #[derive(Default)]
@@ -216,6 +218,7 @@ impl Room {
             move |it: RemoteOnWire| Some(Remote::read(&it, clock.now())),
         );
         self.watch_there("pods", pods, at(PODS), &mut tasks);
+        self.watch_warnings(namespace, &wanted.remote, cluster, &stop, &mut tasks);
         let copies = self.watch_copies(namespace, provider, &wanted.remote, cluster, &stop, &mut tasks);
         Live { remote: Arc::clone(&wanted.remote), open: wanted.open, shadows, copies, stop, _tasks: tasks }
     }
@@ -246,13 +249,14 @@ impl Room {
             capacity: WAITING_WRITES,
             concurrency: self.0.settings.writes,
             timeout: WRITE_TIMEOUT,
-            backoff: BackoffPolicy { min: Duration::from_millis(50), ..BackoffPolicy::default() },
+            // What is refused is told within a second; what fails otherwise is asked for again.
+            max_attempts: ATTEMPTS,
+            backoff: WAITS,
             field_manager: FIELD_MANAGER.to_owned(),
             gate: Some(Arc::new(move || gate.leads())),
             observer: Some(Arc::new(move |target: &Target, outcome: &Outcome| {
                 observer.note(Some(&noted), target, outcome);
             })),
-            ..QueueConfig::default()
         };
         let metrics = self.0.write_metrics.lock().clone();
         let (queue, worker) = Queue::new("reflection-at-providers", cluster.clone(), config, &metrics);

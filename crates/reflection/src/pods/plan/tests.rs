@@ -205,7 +205,10 @@ fn a_running_pod_is_told_at_once_and_once() {
 
 #[test]
 fn a_pod_on_its_way_is_told_when_it_takes_long() {
-    let pending = json!({ "phase": "Pending" });
+    let unsaid =
+        World::new().home(|_| {}).sent(|_| {}).remote("shadow-1", NOW, json!({ "phase": "Pending" }));
+    assert!(unsaid.words().is_empty() && unsaid.plan().wake.is_none(), "home says so already");
+    let pending = json!({ "phase": "Pending", "startTime": NOW });
     let mut world = World::new().home(|_| {}).sent(|_| {}).remote("shadow-1", NOW, pending);
     let planned = world.plan();
     assert!(planned.steps.is_empty());
@@ -231,6 +234,17 @@ fn a_refusal_is_told_with_an_event() {
     let planned = World::new().home(|_| {}).sent(refused).plan();
     assert_eq!(shown(&planned)["reason"], "QuotaExceeded");
     assert_eq!(planned.report.unwrap().reason, "QuotaExceeded");
+}
+
+#[test]
+fn what_the_api_server_there_refuses_is_told_until_the_pod_changes() {
+    let mut world = World::new().home(|_| {});
+    world.pods.refuse(key(), "Forbidden", "host paths are not shared".to_owned());
+    let planned = world.plan();
+    assert_eq!(shown(&planned)["reason"], "Forbidden");
+    assert_eq!(planned.steps.len(), 1, "it is not sent again at once: {planned:?}");
+    let changed = world.home(|pod| pod["metadata"]["labels"]["app"] = json!("b"));
+    assert_eq!(changed.words(), ["send"]);
 }
 
 #[test]

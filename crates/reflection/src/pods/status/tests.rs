@@ -91,7 +91,7 @@ fn what_somebody_waits_for_is_told_at_once() {
     assert_eq!(urgency(&read(json!({ "phase": "Failed" }))), Urgency::Now);
     assert_eq!(urgency(&waiting("ContainerCreating")), Urgency::Later);
     assert_eq!(urgency(&waiting("ImagePullBackOff")), Urgency::Soon);
-    assert_eq!(urgency(&read(json!({}))), Urgency::Later);
+    assert_eq!(urgency(&read(json!({}))), Urgency::Never);
 }
 
 #[test]
