@@ -174,6 +174,8 @@ fn start_manager(programs: &Programs, cluster: &Cluster<'_>, address: SocketAddr
     let more = [
         format!("--cluster-name={}", cluster.name()),
         format!("--auth-address={address}"),
+        // Managers beside each other do not share ports, and nobody asks these.
+        "--webhook-address=127.0.0.1:0".to_owned(),
         "--resource-sharing-percentage=90".to_owned(),
         // The lease of one that was killed is not waited for.
         "--lease-duration=3s".to_owned(),
