@@ -8,6 +8,8 @@
 
 #[path = "support/fuse.rs"]
 mod fuse;
+#[path = "support/install.rs"]
+mod install;
 #[path = "support/world.rs"]
 mod world;
 

@@ -8,6 +8,8 @@
 
 #[path = "support/fuse.rs"]
 mod fuse;
+#[path = "support/install.rs"]
+mod install;
 #[path = "support/world.rs"]
 mod world;
 
@@ -129,8 +131,8 @@ async fn what_the_providers_api_server_refuses_is_told(world: &World<'_>) {
                 "reason": "Forbidden" }] } });
     let binding = json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": { "name": "no-nonsense" }, "spec": { "policyName": "no-nonsense", "validationActions": ["Deny"] } });
-    world::put(&world.there, &policy).await;
-    world::put(&world.there, &binding).await;
+    install::put(&world.there, &policy).await;
+    install::put(&world.there, &binding).await;
     let probe = json!({ "apiVersion": "virtualkubelet.liqo.io/v1alpha1", "kind": "ShadowPod",
         "metadata": { "name": "nonsense" }, "spec": { "pod": { "containers": [{ "name": "a" }] } } });
     let probe: ShadowPod = serde_json::from_value(probe).unwrap();
