@@ -7,6 +7,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "support/install.rs"]
+mod install;
 #[path = "support/world.rs"]
 mod world;
 

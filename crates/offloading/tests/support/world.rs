@@ -8,21 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::names::Identity;
 use liqo_api::{NamespaceMap, NamespaceOffloading};
-use liqo_chart::{Chart, Release};
 use liqo_core::Resources;
 use liqo_kit::Supervisor;
 use liqo_kit::clusters::{ClientConfig, Clusters, Credentials, client};
 use liqo_kit::lease::{Campaign, Leadership, LeaseConfig};
-use liqo_kit::rbac::{Rule, Scope};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
-use liqo_offloading::{RULES, Room, Settings};
+use liqo_offloading::{Room, Settings};
 use liqo_providers::{ByCluster, Health, Lent, Link, Provider};
 use liqo_sandbox::{TestCluster, TestSandbox};
 use serde_json::{Value, json};
@@ -31,8 +29,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-const NAMESPACE: &str = "liqo";
-const ACCOUNT: &str = "liqo-controller-manager";
+use crate::install::{ACCOUNT, NAMESPACE, chart, install, install_kinds, namespace, put};
+
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// Waits until `check` returns something, and shows what it last said if it does not in time.
@@ -340,10 +338,6 @@ async fn address_towards(cluster: &TestCluster<'_>) -> IpAddr {
     socket.local_addr().unwrap().ip()
 }
 
-fn namespace(name: &str, labels: &Value) -> Value {
-    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name, "labels": labels } })
-}
-
 /// A virtual node that runs what it is given: nothing is behind it but kwok.
 fn node(name: &str, labels: &Value) -> Value {
     let mut all = json!({
@@ -391,107 +385,4 @@ fn merge(object: &mut Value, more: &Value) {
         }
         other => *object = other.clone(),
     }
-}
-
-async fn install(client: &kube::Client) {
-    install_kinds(client).await;
-    put(client, &namespace(NAMESPACE, &json!({}))).await;
-    for object in rights() {
-        put(client, &object).await;
-    }
-    let policies = chart(&["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
-    for object in policies.iter().filter(|object| object["metadata"]["name"] == "liqo-placement") {
-        put(client, object).await;
-    }
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
-    eventually("kube-root-ca.crt", || async {
-        let found = maps.get_opt("kube-root-ca.crt").await.map_err(|error| error.to_string())?;
-        found.map(|_| ()).ok_or_else(|| "missing".to_owned())
-    })
-    .await;
-}
-
-async fn install_kinds(client: &kube::Client) {
-    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let params = PatchParams::apply("test").force();
-    for definition in liqo_api::crds() {
-        definitions.patch(&definition.name_any(), &params, &Patch::Apply(&definition)).await.unwrap();
-    }
-    for definition in liqo_api::crds() {
-        eventually(&definition.name_any(), || async {
-            let found = definitions.get(&definition.name_any()).await.map_err(|error| error.to_string())?;
-            let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
-            let established = conditions.iter().any(|it| it.type_ == "Established" && it.status == "True");
-            established.then_some(()).ok_or_else(|| "not established".to_owned())
-        })
-        .await;
-    }
-}
-
-/// Applies an object of any kind.
-pub(crate) async fn put(client: &kube::Client, object: &Value) {
-    let text = |field: &str| object[field].as_str().unwrap().to_owned();
-    let (group, version) = match text("apiVersion").split_once('/') {
-        Some((group, version)) => (group.to_owned(), version.to_owned()),
-        None => (String::new(), text("apiVersion")),
-    };
-    let resource = ApiResource::from_gvk(&GroupVersionKind { group, version, kind: text("kind") });
-    let metadata = &object["metadata"];
-    let api: Api<DynamicObject> = match metadata["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    let params = PatchParams::apply("test").force();
-    let name = metadata["name"].as_str().unwrap();
-    eventually(name, || async {
-        match api.patch(name, &params, &Patch::Apply(object)).await {
-            Ok(_) => Ok(()),
-            // A definition may be established and not served yet.
-            Err(kube::Error::Api(status)) if status.code == 404 => Err(status.message),
-            Err(error) => panic!("{object}: {error}"),
-        }
-    })
-    .await;
-}
-
-/// The rights that the room asks for.
-fn rights() -> Vec<Value> {
-    let rules =
-        |scope: Scope| -> Vec<Value> { RULES.iter().filter(|rule| rule.scope == scope).map(rule).collect() };
-    let subjects = json!([{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE }]);
-    let api = "rbac.authorization.k8s.io/v1";
-    let (named, inside) = (json!({ "name": ACCOUNT }), json!({ "name": ACCOUNT, "namespace": NAMESPACE }));
-    let role = |kind: &str| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": ACCOUNT });
-    vec![
-        json!({ "apiVersion": api, "kind": "ClusterRole", "metadata": named, "rules": rules(Scope::Cluster) }),
-        json!({ "apiVersion": api, "kind": "ClusterRoleBinding", "metadata": named, "roleRef": role("ClusterRole"),
-                "subjects": subjects }),
-        json!({ "apiVersion": api, "kind": "Role", "metadata": inside, "rules": rules(Scope::Namespace) }),
-        json!({ "apiVersion": api, "kind": "RoleBinding", "metadata": inside, "roleRef": role("Role"),
-                "subjects": subjects }),
-    ]
-}
-
-fn rule(rule: &Rule) -> Value {
-    let mut all = json!({ "apiGroups": rule.groups, "resources": rule.resources, "verbs": rule.verbs });
-    if !rule.names.is_empty() {
-        all["resourceNames"] = json!(rule.names);
-    }
-    all
-}
-
-/// What the chart has of these kinds.
-fn chart(kinds: &[&str]) -> Vec<Value> {
-    let release = Release {
-        name: "liqo".into(),
-        namespace: NAMESPACE.into(),
-        service: "liqoctl".into(),
-        is_upgrade: false,
-        revision: 1,
-        kubernetes_version: String::new(),
-        api_versions: vec![],
-    };
-    let rendered = Chart::embedded().render(&release, &json!({})).unwrap();
-    rendered.into_iter().filter(|object| kinds.iter().any(|kind| object["kind"] == *kind)).collect()
 }
