@@ -54,6 +54,12 @@ fn what_the_guide_to_peering_says_works() {
     run("docs/peering.md", &Cli::new("peering"));
 }
 
+/// Needs `make image`.
+#[test]
+fn what_the_guide_to_offloading_says_works() {
+    run("docs/offloading.md", &Cli::new("offload"));
+}
+
 #[test]
 fn what_the_guide_to_contracts_says_works() {
     run("docs/contracts.md", &Cli::new("contracts"));

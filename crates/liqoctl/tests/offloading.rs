@@ -1,0 +1,343 @@
+//! An ordinary application of one cluster runs in another, and looks as if it ran at home: liqo in pods with the chart's own
+//! rights, real kubelets and containers on both sides.
+//!
+//! Needs `make image`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+#[path = "support/pair.rs"]
+mod pair;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use liqo_sandbox::{ClusterSpec, Component, TestSandbox, testing};
+use pair::{CONSUMER, PROVIDER, Pair};
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// A machine may be ten times busier than ours.
+const SOON: Duration = Duration::from_secs(90);
+const NODE: &str = "liqo-provider";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_runs_elsewhere_as_if_it_ran_at_home() {
+    // Fails here rather than in the middle.
+    testing::product_image();
+    let sandbox = TestSandbox::start([ClusterSpec::real(CONSUMER, 1), ClusterSpec::real(PROVIDER, 1)]).await;
+    let pair = Pair { sandbox };
+    for cluster in [CONSUMER, PROVIDER] {
+        pair.ok(cluster, &["install", "sandbox"]);
+    }
+    let command = pair.ok(PROVIDER, &["generate-add-command", "--only-command"]).out;
+    pair.ok(CONSUMER, &command.split_whitespace().skip(1).collect::<Vec<_>>());
+    the_provider_is_a_node(&pair);
+    let remote = its_namespace_is_there_too(&pair).await;
+    pods_run_there(&pair, &remote).await;
+    the_doors_of_the_kubelet_are_open(&pair).await;
+    ended_pods_tell_how(&pair).await;
+    what_is_deleted_at_home_goes_there(&pair, &remote).await;
+    a_provider_that_is_gone_is_replaced(&pair).await;
+    nothing_is_left(&pair, &remote).await;
+    the_rights_of_the_chart_are_enough(&pair);
+}
+
+fn the_provider_is_a_node(pair: &Pair) {
+    pair.kubectl(CONSUMER, &["wait", "--for=create", "node", NODE, "--timeout=60s"]);
+    pair.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node", NODE, "--timeout=60s"]);
+    let node: Value = read(pair, CONSUMER, &["get", "node", NODE]);
+    assert_eq!(node["metadata"]["labels"]["liqo.io/type"], "virtual-node");
+    assert_ne!(node["status"]["allocatable"]["cpu"], Value::Null, "{node:#}");
+}
+
+/// The application's namespace with what its pods need, offloaded; its name at the provider.
+async fn its_namespace_is_there_too(pair: &Pair) -> String {
+    pair.apply(CONSUMER, APPLICATION);
+    let words = ["offload", "namespace", "shop", "--pod-offloading-strategy", "Remote"];
+    pair.ok(CONSUMER, &words);
+    // Twice is once.
+    pair.ok(CONSUMER, &words);
+    let nsof = ["-n", "shop", "get", "namespaceoffloading", "offloading"];
+    eventually("the namespace is there", || {
+        let found: Value = read(pair, CONSUMER, &nsof);
+        match found["status"]["offloadingPhase"].as_str() {
+            Some("Ready") => Ok(()),
+            _ => Err(format!("{found:#}")),
+        }
+    })
+    .await;
+    let remote = text(&read(pair, CONSUMER, &nsof)["status"]["remoteNamespaceName"]);
+    assert!(remote.starts_with("shop-consumer-"), "{remote}");
+    pair.kubectl(PROVIDER, &["get", "namespace", &remote]);
+    remote
+}
+
+async fn pods_run_there(pair: &Pair, remote: &str) {
+    pair.apply(CONSUMER, &DEPLOYMENT.replace("      PREFERENCE: {}\n", ""));
+    pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", "deployment/shop", "--timeout=90s"]);
+    let here: Value = read(pair, CONSUMER, &["-n", "shop", "get", "pods"]);
+    let there: Value = read(pair, PROVIDER, &["-n", remote, "get", "pods"]);
+    let nodes: Vec<&str> = items(&here).iter().map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
+    assert_eq!(nodes, [NODE, NODE]);
+    assert_eq!(names(&here), names(&there));
+    let nodes: Vec<&str> =
+        items(&there).iter().map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
+    assert_eq!(nodes, ["provider-1", "provider-1"]);
+    let listed = pair.ok(CONSUMER, &["status", "namespace", "shop"]);
+    assert!(listed.out.contains("provider"), "{listed}");
+}
+
+/// Everything that a person does with a pod.
+async fn the_doors_of_the_kubelet_are_open(pair: &Pair) {
+    let pods: Value = read(pair, CONSUMER, &["-n", "shop", "get", "pods"]);
+    let pod = names(&pods)[0].clone();
+    let said = pair.kubectl(
+        CONSUMER,
+        &["-n", "shop", "exec", &pod, "--", "/bin/sandbox-app", "get", "http://127.0.0.1:8080/"],
+    );
+    let answer: Value = serde_json::from_str(&said).unwrap();
+    // The ConfigMap and the Secret came along.
+    assert_eq!(
+        (&answer["cluster"], &answer["pod"]),
+        (&Value::from("from the config map"), &Value::from(pod.as_str()))
+    );
+    let log = pair.kubectl(CONSUMER, &["-n", "shop", "logs", &pod, "--tail=5"]);
+    assert!(!log.is_empty());
+    let output = pair.sandbox.cluster(CONSUMER).kubectl([
+        "-n",
+        "shop",
+        "exec",
+        &pod,
+        "--",
+        "/bin/sandbox-app",
+        "exit",
+        "7",
+    ]);
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    forwarded(pair, &pod);
+    followed(pair, &pod);
+}
+
+fn kubectl_child(pair: &Pair, words: &[&str]) -> Child {
+    let mut command = pair.sandbox.cluster(CONSUMER).kubectl_command();
+    command.args(words).stdout(Stdio::piped()).stderr(Stdio::inherit()).stdin(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn forwarded(pair: &Pair, pod: &str) {
+    let mut child = kubectl_child(pair, &["-n", "shop", "port-forward", pod, ":8080"]);
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port: u16 = line.split(" -> ").next().unwrap().rsplit(':').next().unwrap().parse().expect(&line);
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains(pod), "{answer}");
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// A log that is followed shows what is written afterwards.
+fn followed(pair: &Pair, pod: &str) {
+    let mut child = kubectl_child(pair, &["-n", "shop", "logs", "-f", pod, "--tail=0"]);
+    let (sender, lines) = std::sync::mpsc::sync_channel(1024);
+    let stdout = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let url = "http://127.0.0.1:8080/echo?marked";
+    let deadline = Instant::now() + SOON;
+    loop {
+        pair.kubectl(CONSUMER, &["-n", "shop", "exec", pod, "--", "/bin/sandbox-app", "get", url]);
+        if lines.recv_timeout(Duration::from_secs(1)).is_ok_and(|line| line.contains("marked")) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "nothing was followed");
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    reader.join().unwrap();
+}
+
+async fn ended_pods_tell_how(pair: &Pair) {
+    for (name, code, phase) in [("well", "0", "Succeeded"), ("badly", "3", "Failed")] {
+        pair.apply(CONSUMER, &ENDING.replace("NAME", name).replace("CODE", code));
+        let wait = format!("--for=jsonpath={{.status.phase}}={phase}");
+        pair.kubectl(CONSUMER, &["-n", "shop", "wait", &wait, "pod", name, "--timeout=60s"]);
+        let pod: Value = read(pair, CONSUMER, &["-n", "shop", "get", "pod", name]);
+        let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"];
+        assert_eq!(ended.to_string(), code, "{pod:#}");
+    }
+}
+
+async fn what_is_deleted_at_home_goes_there(pair: &Pair, remote: &str) {
+    pair.kubectl(CONSUMER, &["-n", "shop", "delete", "deployment,pod", "--all", "--timeout=60s"]);
+    eventually("the pods are gone on both sides", || {
+        let here = names(&read(pair, CONSUMER, &["-n", "shop", "get", "pods"]));
+        let there = names(&read(pair, PROVIDER, &["-n", remote, "get", "pods,shadowpods"]));
+        if here.is_empty() && there.is_empty() { Ok(()) } else { Err(format!("{here:?} {there:?}")) }
+    })
+    .await;
+    pair.ok(CONSUMER, &["unoffload", "namespace", "shop", "--yes"]);
+    pair.kubectl(PROVIDER, &["wait", "--for=delete", "namespace", remote, "--timeout=60s"]);
+}
+
+/// The provider's API server is stopped: its pods run at home within the time that is promised.
+async fn a_provider_that_is_gone_is_replaced(pair: &Pair) {
+    pair.ok(CONSUMER, &["offload", "namespace", "shop"]);
+    pair.apply(CONSUMER, &DEPLOYMENT.replace("PREFERENCE: {}", PREFERENCE));
+    pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", "deployment/shop", "--timeout=90s"]);
+    let nodes = running_nodes(pair);
+    assert_eq!(nodes, [NODE, NODE], "they prefer the provider");
+    let provider = pair.sandbox.cluster(PROVIDER);
+    provider.stop(Component::Apiserver).await;
+    let gone = Instant::now();
+    eventually("the pods run at home", || {
+        let nodes = running_nodes(pair);
+        if nodes == ["consumer-1", "consumer-1"] { Ok(()) } else { Err(format!("{nodes:?}")) }
+    })
+    .await;
+    let took = gone.elapsed();
+    println!("a provider that was stopped was replaced after {took:?}");
+    assert!(took < Duration::from_secs(40), "{took:?}");
+    provider.start(Component::Apiserver).await;
+    provider.wait_ready().await;
+    pair.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node", NODE, "--timeout=60s"]);
+}
+
+/// The nodes of the pods that are ready and not on their way out.
+fn running_nodes(pair: &Pair) -> Vec<String> {
+    let pods: Value = read(pair, CONSUMER, &["-n", "shop", "get", "pods"]);
+    let ready = |pod: &&Value| {
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        pod["metadata"]["deletionTimestamp"].is_null()
+            && conditions.iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
+    };
+    items(&pods).iter().filter(ready).map(|pod| text(&pod["spec"]["nodeName"])).collect()
+}
+
+/// Parting with pods running: they come home, and the provider keeps nothing of them.
+async fn nothing_is_left(pair: &Pair, remote: &str) {
+    pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "restart", "deployment/shop"]);
+    pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", "deployment/shop", "--timeout=90s"]);
+    pair.ok(CONSUMER, &["unpeer", "provider"]);
+    pair.kubectl(CONSUMER, &["wait", "--for=delete", "node", NODE, "--timeout=90s"]);
+    pair.kubectl(PROVIDER, &["wait", "--for=delete", "namespace", remote, "--timeout=90s"]);
+    pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", "deployment/shop", "--timeout=90s"]);
+    assert_eq!(running_nodes(pair), ["consumer-1", "consumer-1"]);
+}
+
+/// Nothing that the managers tried was forbidden.
+fn the_rights_of_the_chart_are_enough(pair: &Pair) {
+    for cluster in [CONSUMER, PROVIDER] {
+        let log = pair.kubectl(cluster, &["-n", "liqo", "logs", "deployment/liqo-controller-manager"]);
+        let forbidden: Vec<&str> = log.lines().filter(|line| line.contains("forbidden")).collect();
+        assert!(forbidden.is_empty(), "{cluster}:\n{}", forbidden.join("\n"));
+    }
+}
+
+fn read(pair: &Pair, cluster: &str, words: &[&str]) -> Value {
+    let words: Vec<&str> = words.iter().copied().chain(["-o", "json"]).collect();
+    serde_json::from_str(&pair.kubectl(cluster, &words)).unwrap()
+}
+
+fn items(list: &Value) -> &Vec<Value> {
+    list["items"].as_array().unwrap()
+}
+
+fn names(list: &Value) -> Vec<String> {
+    items(list).iter().map(|item| text(&item["metadata"]["name"])).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+async fn eventually<T>(what: &str, look: impl Fn() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + SOON;
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(state) if Instant::now() > deadline => panic!("not within {SOON:?}: {what}; now: {state}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+const APPLICATION: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop, namespace: shop}
+data: {name: from the config map}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: shop, namespace: shop}
+stringData: {word: open sesame}
+";
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      PREFERENCE: {}
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: app
+        image: localhost/liqo/sandbox-app:1
+        imagePullPolicy: Never
+        env:
+        - {name: CLUSTER_NAME, valueFrom: {configMapKeyRef: {name: shop, key: name}}}
+        - {name: WORD, valueFrom: {secretKeyRef: {name: shop, key: word}}}
+        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+        resources: {requests: {cpu: 10m, memory: 8Mi}, limits: {memory: 32Mi}}
+        securityContext:
+          allowPrivilegeEscalation: false
+          runAsNonRoot: true
+          capabilities: {drop: [ALL]}
+";
+
+const PREFERENCE: &str = "affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 100
+            preference: {matchExpressions: [{key: liqo.io/type, operator: In, values: [virtual-node]}]}";
+
+const ENDING: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: shop}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: app
+    image: localhost/liqo/sandbox-app:1
+    imagePullPolicy: Never
+    args: [exit, \"CODE\"]
+    securityContext:
+      allowPrivilegeEscalation: false
+      runAsNonRoot: true
+      capabilities: {drop: [ALL]}
+";
