@@ -23,6 +23,7 @@ use crate::pods::{PodFacts, PodOnWire, Priority, Shadow, ShadowOnWire};
 use crate::settings::Settings;
 
 mod lead;
+mod pods;
 
 /// A watch that heard nothing for so long has lost its server: twice the time after which a living one is heard of.
 const STALE_AFTER: Duration = Duration::from_secs(90);
