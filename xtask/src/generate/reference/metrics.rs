@@ -10,8 +10,17 @@ use anyhow::Context;
 use super::cell;
 
 /// The crates whose metrics the roles serve.
-const SERVED: [&str; 8] =
-    ["authentication", "discovery", "identity", "kit", "liqo", "offloading", "peering", "virtual-node"];
+const SERVED: [&str; 9] = [
+    "authentication",
+    "discovery",
+    "hosting",
+    "identity",
+    "kit",
+    "liqo",
+    "offloading",
+    "peering",
+    "virtual-node",
+];
 
 /// What the kit's own collector tells of every process; it is not registered one by one.
 const PROCESS: &str = "\
