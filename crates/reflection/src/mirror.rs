@@ -88,6 +88,8 @@ pub(crate) struct There {
     pub(crate) content: Box<str>,
     pub(crate) inside: Option<Box<str>>,
     pub(crate) immutable: bool,
+    /// Set there by others, who need them: a change of ours leaves them.
+    pub(crate) finalizers: Box<[String]>,
 }
 
 /// Reads an original; `None` if it stays at home.
@@ -122,6 +124,7 @@ pub(crate) fn read_there<K: Mirrored>(object: K) -> There {
             .map(|it| it.as_str().into()),
         content: note(annotations::CONTENT).unwrap_or_default().into(),
         immutable: object.is_immutable(),
+        finalizers: meta.finalizers.clone().unwrap_or_default().into(),
         inside: object.strip().and_then(|it| it.looked_into()).map(|inside| digest(&inside).into()),
     }
 }

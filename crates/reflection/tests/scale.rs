@@ -36,6 +36,10 @@ async fn a_pod_costs_two_requests() {
     for pods in [100, 1000] {
         burst(&world, &fuse, pods).await;
     }
+    let metrics = process.metrics();
+    for line in metrics.lines().filter(|line| line.contains("_counter_total")) {
+        println!("{line}");
+    }
     process.kill();
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use liqo_kit::Key;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::index::Mirror;
 use super::kinds::Kind;
@@ -116,9 +116,12 @@ fn change(view: &View<'_>, kind: Kind, route: &Route<'_>, here: &Here, there: &T
         return None;
     }
     // Whether these go to a provider at all depends on nodes as well.
-    let Some(object) = kind.forge(here, route, &view.around) else {
+    let Some(mut object) = kind.forge(here, route, &view.around) else {
         return Some(Step::Delete { uid: there.uid.clone() });
     };
+    if !there.finalizers.is_empty() {
+        object["metadata"]["finalizers"] = json!(there.finalizers);
+    }
     let (uid, version) = (there.uid.clone(), there.version.clone());
     match (same || !kind.follows(), there.immutable) {
         (true, _) => None,

@@ -1,11 +1,9 @@
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::json;
-
 use super::*;
 use crate::mirror::{read_here, read_there};
 use crate::translate::Unchanged;
+use k8s_openapi::api::core::v1::ConfigMap;
 
 /// A namespace `shop` that is `shop-home` at the provider `away`.
 struct World {
@@ -85,6 +83,16 @@ fn what_changed_here_is_replaced_there() {
         panic!("{:?}", world.step("a"))
     };
     assert_eq!((&*uid, &*version, &object["data"]["k"]), ("there", "7", &json!("2")));
+}
+
+#[test]
+fn a_change_leaves_what_others_need_to_clean_up() {
+    let mut copy = World::new().here("a", "1").copy("a");
+    copy["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+    let world = World::new().here("a", "2").there(copy.clone());
+    let Some(Step::Replace { object, .. }) = world.step("a") else { panic!("{:?}", world.step("a")) };
+    assert_eq!(object["metadata"]["finalizers"], copy["metadata"]["finalizers"]);
+    assert_eq!(World::new().here("a", "1").there(copy).step("a"), None);
 }
 
 #[test]
