@@ -56,7 +56,7 @@ async fn the_first_start_makes_everything_in_order(world: &World<'_>) {
     let status = config.status.unwrap();
     assert_eq!(status.version.as_deref(), Some(liqo::VERSION));
     assert_eq!(status.leader.as_deref(), Some("first"));
-    assert_eq!(status.capabilities, ["identity", "authentication", "discovery", "peering"]);
+    assert_eq!(status.capabilities, ["identity", "authentication", "discovery", "peering", "offloading"]);
     world.wait_condition("IdentityReady", "True Established").await;
     world.wait_condition("Ready", "True Operating").await;
     let shown = ok(&world.cluster.kubectl(["get", "lcc"]));
@@ -229,13 +229,18 @@ fn every_right_is_used_and_none_is_missing(world: &World<'_>) {
         liqo_discovery::RULES,
         liqo_discovery::WAN_RULES,
         liqo_peering::RULES,
+        liqo_providers::RULES,
         liqo_virtual_node::RULES,
+        liqo_offloading::RULES,
+        liqo_hosting::RULES,
     ]
     .concat();
     for rule in liqo::manager::rules() {
         for verb in rule.verbs {
             // A cluster without peers looks for them, and has nothing to write about them.
-            let for_peers = *verb != "watch" && of_peers.contains(&rule);
+            let for_peers = *verb != "watch" && of_peers.contains(&rule)
+                // It looks only into namespaces that are offloaded, and there are none.
+                || liqo_reflection::RULES.contains(&rule);
             // Lists are streamed where the server can do that; events are for refusals.
             let elsewhere = *verb == "list" || rule.resources == ["events"] || for_peers;
             let used = requests

@@ -21,7 +21,7 @@ use crate::identify::Asking;
 use crate::{DISCOVERY, VERSION, process};
 
 /// What this version can do, as other clusters are told.
-const CAPABILITIES: [&str; 4] = ["identity", "authentication", "discovery", "peering"];
+const CAPABILITIES: [&str; 5] = ["identity", "authentication", "discovery", "peering", "offloading"];
 
 /// Watches on one peer at once: a few, and a few more for each namespace that is offloaded there.
 const WATCHES_AT_PEER: usize = 2048;

@@ -25,7 +25,6 @@ fn deployment(pods: u32) -> Result<Deployment> {
             "template": {
                 "metadata": { "labels": { "app": NAME } },
                 "spec": {
-                    "tolerations": [{ "key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule" }],
                     "automountServiceAccountToken": false,
                     "containers": [{
                         "name": "app",

@@ -48,6 +48,7 @@ impl Pair {
         }
         // What is measured runs on hollow nodes alone.
         self.kubectl(PROVIDER, &["cordon", "provider-1"])?;
+        self.kubectl(PROVIDER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
         let command = self.liqoctl(PROVIDER, &["generate-add-command", "--only-command"])?;
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
         self.liqoctl(CONSUMER, &words)?;
