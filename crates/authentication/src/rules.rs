@@ -75,7 +75,7 @@ pub const RULES: &[Rule] = &[
     Rule::cluster(
         &["certificates.k8s.io"],
         &["certificatesigningrequests/approval"],
-        &["patch", "update"],
+        &["patch"],
         "approve them",
     ),
     Rule::cluster(

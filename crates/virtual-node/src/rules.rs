@@ -55,7 +55,7 @@ pub const RULES: &[Rule] = &[
     Rule::cluster(
         &["certificates.k8s.io"],
         &["certificatesigningrequests/approval"],
-        &["patch", "update"],
+        &["patch"],
         "approve it",
     ),
     Rule::cluster(

@@ -70,7 +70,7 @@
 # approve it
 - apiGroups: ["certificates.k8s.io"]
   resources: ["certificatesigningrequests/approval"]
-  verbs: ["patch", "update"]
+  verbs: ["patch"]
 # approve them, for clients of the API server and for nobody else
 - apiGroups: ["certificates.k8s.io"]
   resources: ["signers"]
