@@ -53,6 +53,20 @@ pub(crate) fn create(place: &Place, node: &MachinePlan) -> Result<()> {
     Ok(())
 }
 
+/// Removes what the pods of a node's earlier life left in its cgroup, as a restart of a machine would. The kubelet asks
+/// containerd about each of them, for three seconds, before it looks at its pods.
+pub(crate) fn clear(place: &Place, node: &MachinePlan) {
+    for hierarchy in hierarchies() {
+        let entries = fs::read_dir(hierarchy.join(of_node(place, node))).into_iter().flatten();
+        for entry in entries.filter_map(Result::ok) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // One that a process has not left yet only costs those seconds.
+                let _ = remove_tree(&entry.path());
+            }
+        }
+    }
+}
+
 fn hand_down(dir: &Path) {
     if is_unified() {
         // A controller that this machine lacks is the kubelet's to complain about.

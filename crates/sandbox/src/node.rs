@@ -223,6 +223,7 @@ pub(crate) fn start(
     let mark = part.mark(cluster);
     let log = part.log(cluster);
     if component == Component::Node {
+        cgroups::clear(place, machine);
         let network = network::holder(&root, &network::holder_part(cluster, machine))?;
         let script = machine.dir.join("init.sh");
         let mut argv: Vec<OsString> =
