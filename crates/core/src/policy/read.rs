@@ -5,7 +5,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::spec::{Amount, ContractSpec, PeersSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec, WorkloadsSpec};
+use super::spec::{
+    Amount, ContractSpec, PeersSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec, WorkloadsSpec,
+};
 use super::{Action, Conditions, Extras, Peers, Percent, Policy, Share, Sharing, Window};
 use crate::contract::{Enforcement, Renewal, ServiceLevel};
 use crate::field::{FieldProblem, FieldProblems, Problems};
