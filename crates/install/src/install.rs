@@ -70,8 +70,10 @@ pub async fn install(
     Ok(if prepared.is_upgrade() { Done::Upgraded } else { Done::Installed })
 }
 
-/// Webhooks behind which nobody is: those of ours, and with `--force` others.
+/// Webhooks behind which nobody is: those of ours, and with `--force` others. One that this version has is put right where it
+/// is: it asks about the pods of offloaded namespaces alone, and stands in nobody's way here.
 fn leftovers(prepared: &Prepared) -> impl Iterator<Item = Id> {
+    let wanted = |id: &Id| prepared.objects.iter().any(|one| one.id == *id);
     let dead = prepared.outlook.existing.webhooks.iter().filter(|one| one.is_dead());
     let ours = dead.filter(|one| one.owner == Owner::Ours || prepared.force);
     ours.map(|one| Id {
@@ -80,6 +82,7 @@ fn leftovers(prepared: &Prepared) -> impl Iterator<Item = Id> {
         namespace: None,
         name: one.name.clone(),
     })
+    .filter(move |id| !wanted(id))
 }
 
 struct Installation<'a> {

@@ -233,7 +233,9 @@ webhooks:
     world
         .fails(&["install", "--force", "--timeout", "2"])
         .tells(&["MutatingWebhookConfiguration liqo-webhook removed", "not ready"]);
-    assert_eq!(world.kubectl(&["get", "mutatingwebhookconfigurations", "-o", "name"]), "");
+    // What is left is our own.
+    let ours = "mutatingwebhookconfiguration.admissionregistration.k8s.io/liqo\n";
+    assert_eq!(world.kubectl(&["get", "mutatingwebhookconfigurations", "-o", "name"]), ours);
 }
 
 async fn without_controllers_it_says_so_and_goes_on_later(world: &World) {

@@ -1,11 +1,15 @@
 //! Asking the other cluster who it is, before anything is written down.
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 use http::Uri;
 use liqo_api::Fingerprint;
 use liqo_api::names::ClusterId;
 use liqo_authentication::PeerIdentity;
 use liqo_authentication::client::{Authorities, CallError, Trust, identify};
+use liqo_kit::backoff::Backoff;
+use tokio::time::Instant;
 
 /// How the other cluster's certificate is to be verified.
 pub(crate) fn trust(fingerprint: Option<Fingerprint>, insecure: bool) -> Trust {
@@ -16,9 +20,21 @@ pub(crate) fn trust(fingerprint: Option<Fingerprint>, insecure: bool) -> Trust {
     }
 }
 
+/// For how long one that does not answer is asked again: a Service that was just made takes a moment until all nodes know it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Who answers there, if it is the one that is meant.
 pub(crate) async fn verify(url: &str, trust: &Trust, expected: &ClusterId) -> Result<PeerIdentity> {
-    let found = identify(url, trust).await.map_err(|error| anyhow::anyhow!(explain(&error)))?;
+    let asked = Instant::now();
+    let mut backoff = Backoff::default();
+    let found = loop {
+        match identify(url, trust).await {
+            Err(CallError::Unreachable { .. } | CallError::Busy { .. }) if asked.elapsed() < PATIENCE => {
+                tokio::time::sleep(backoff.next_delay()).await;
+            }
+            answer => break answer.map_err(|error| anyhow::anyhow!(explain(&error)))?,
+        }
+    };
     check(&found, url, expected)?;
     Ok(found)
 }
