@@ -22,3 +22,6 @@ pub const GROUP_SUFFIX: &str = "liqo.io";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label: the release.
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// How the requests for certificates begin with which the manager answers for virtual nodes.
+pub(crate) const SERVING_REQUESTS: &str = "liqo-kubelet-serving-";

@@ -5,10 +5,11 @@ mod end;
 
 use std::time::Duration;
 
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
-use kube::Api;
 use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt};
 use tokio::time::Instant;
 
 use super::plan;
@@ -16,7 +17,7 @@ use super::survey::Survey;
 use crate::apply;
 use crate::error::InstallError;
 use crate::inventory::Seen;
-use crate::names::{INSTALLATION, MANAGER};
+use crate::names::{INSTALLATION, MANAGER, SERVING_REQUESTS};
 use crate::objects::ours_selector;
 use crate::progress::{Progress, with_time};
 use crate::target::Target;
@@ -137,9 +138,30 @@ impl Removing<'_> {
     }
 
     /// What the manager made besides, and nobody labelled.
+    /// Kubernetes would forget them after an hour; nobody needs them any more.
+    async fn serving_requests(&self) -> Result<(), InstallError> {
+        let requests = Api::<CertificateSigningRequest>::all(self.target.client.clone());
+        let list = ListParams::default();
+        let found = patiently(async || requests.list_metadata(&list).await).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) if trouble::is_not_found(&error) => return Ok(()),
+            Err(error) => {
+                return Err(InstallError::request("cannot list CertificateSigningRequests", &error));
+            }
+        };
+        for name in
+            found.items.iter().map(ResourceExt::name_any).filter(|it| it.starts_with(SERVING_REQUESTS))
+        {
+            self.delete_named(&requests, "CertificateSigningRequest", &name).await?;
+        }
+        Ok(())
+    }
+
     async fn made_at_run_time(&self) -> Result<(), InstallError> {
         let (client, namespace) = (&self.target.client, self.target.namespace.as_str());
         self.delete_named(&Api::<Lease>::namespaced(client.clone(), namespace), "Lease", MANAGER).await?;
+        self.serving_requests().await?;
         if !self.purge {
             return Ok(());
         }
