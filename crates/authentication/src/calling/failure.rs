@@ -20,8 +20,10 @@ const SOON: BackoffPolicy =
     BackoffPolicy { min: Duration::from_millis(500), max: Duration::from_secs(300), factor: 2.0 };
 /// The same, while it has not lasted for minutes: once the link is whole again, somebody waits for the peering.
 const LATELY: BackoffPolicy = BackoffPolicy { max: Duration::from_secs(5), ..SOON };
-/// So many failures are lately: four to five minutes of a peer that does not answer at all.
-const MINUTES: u32 = 30;
+/// So many failures are lately: a minute of a peer that refuses, two of one that does not answer at all.
+const MINUTE: u32 = 18;
+/// At which step of its growth the usual policy goes on from there, so that nothing jumps: 8 s.
+const STEP: u32 = 4;
 /// What the peer itself says is over in a moment: what is left of an earlier peering goes, or it just starts.
 const AT_ONCE: BackoffPolicy =
     BackoffPolicy { min: Duration::from_millis(200), max: Duration::from_secs(1), factor: 2.0 };
@@ -112,14 +114,15 @@ impl Failure {
     /// When to call again after so many failures in a row. `random` in `0.0..1.0` spreads the calls of many clusters.
     pub(crate) fn retry_at(&self, failures: u32, random: f64, now: Timestamp) -> Timestamp {
         // A token that was just made may not be known everywhere yet.
-        let policy = match self.retry_after {
-            Some(after) if after <= MOMENT && failures <= BELIEVED => AT_ONCE,
-            _ if failures <= if self.soon { MINUTES } else { QUICK_TRIES } => LATELY,
-            _ if self.soon => SOON,
-            _ => LATER,
+        let earlier = failures.saturating_sub(1);
+        let (policy, attempt) = match self.retry_after {
+            Some(after) if after <= MOMENT && failures <= BELIEVED => (AT_ONCE, earlier),
+            _ if failures <= if self.soon { MINUTE } else { QUICK_TRIES } => (LATELY, earlier),
+            _ if self.soon => (SOON, earlier - MINUTE + STEP),
+            _ => (LATER, earlier),
         };
         let asked_for = self.retry_after.filter(|after| *after > MOMENT).unwrap_or_default();
-        let wait = policy.delay(failures.saturating_sub(1), random).max(asked_for.min(LONGEST_WAIT));
+        let wait = policy.delay(attempt, random).max(asked_for.min(LONGEST_WAIT));
         let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(10));
         now.saturating_add(wait).unwrap_or(now)
     }

@@ -50,8 +50,10 @@ fn what_may_be_over_soon_is_tried_soon_and_what_somebody_must_change_later() {
     let wait = |failure: &Failure, failures| failure.retry_at(failures, 1.0, now()).duration_since(now());
     assert!(wait(&busy, 1) <= SignedDuration::from_millis(500));
     assert!(wait(&busy, 5) > wait(&busy, 4));
-    assert_eq!(wait(&busy, 30), SignedDuration::from_secs(5));
-    assert_eq!(wait(&busy, 31), SignedDuration::from_secs(300));
+    assert_eq!(wait(&busy, 18), SignedDuration::from_secs(5));
+    assert_eq!(wait(&busy, 19), SignedDuration::from_secs(8));
+    assert_eq!(wait(&busy, 20), SignedDuration::from_secs(16));
+    assert_eq!(wait(&busy, 1000), SignedDuration::from_secs(300));
     assert!(wait(&denied, 3) <= SignedDuration::from_secs(2));
     assert!(wait(&denied, 4) >= SignedDuration::from_mins(5));
     assert_eq!(wait(&denied, u32::MAX), SignedDuration::from_mins(10));

@@ -336,7 +336,7 @@ fn a_peer_that_is_not_there_is_asked_again_ever_more_seldom() {
         calls += world.settle().iter().filter(|word| *word == "identify").count();
         world.at = world.planned().wake.unwrap().max(world.at + SignedDuration::from_millis(1));
     }
-    assert!((10..60).contains(&calls), "{calls}");
+    assert!((10..40).contains(&calls), "{calls}");
     assert_eq!(world.told(), "Pending PeerUnreachable");
 }
 
