@@ -11,6 +11,12 @@ use crate::schema::limits::{MAX_CONTAINERS, MAX_IMAGE_NAME, MAX_LABEL};
 /// Condition: the pod could be made. Without it, it could, or nobody has tried yet.
 pub const CREATED: &str = "Created";
 
+/// Condition: the pod is as the ShadowPod says now. Without it, it is, or nobody has tried yet.
+pub const UP_TO_DATE: &str = "UpToDate";
+
+/// Condition of the pod at the consumer: it was placed at the provider; its message is the name of the node there.
+pub const PLACED: &str = "virtualkubelet.liqo.io/placed";
+
 /// The pod to run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
@@ -76,7 +82,7 @@ pub struct ShadowPodStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PodPhase>,
 
-    /// The UID of the pod that this is about.
+    /// The UID of the pod that this is about: the one that ended, or the last one that vanished.
     #[serde(rename = "podUID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = crate::schema::limits::MAX_UID))]
     pub pod_uid: Option<String>,
@@ -86,7 +92,7 @@ pub struct ShadowPodStatus {
     #[schemars(schema_with = "crate::schema::count")]
     pub recreations: Option<u32>,
 
-    /// Whether the pod could be created, and if not, why.
+    /// Whether the pod could be created, and changed when its specification was; and if not, why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,

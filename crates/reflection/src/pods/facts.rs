@@ -13,7 +13,7 @@ use liqo_kit::watch::{Identity, Pairs, Wire};
 use serde::Deserialize;
 
 use super::outgoing::Draft;
-use super::status::{READY, fingerprint, kubelets_part};
+use super::status::{READY, fingerprint, kubelets_part, place};
 use super::volumes::{self, Tokens};
 use crate::route::digest_of;
 
@@ -176,7 +176,15 @@ impl Shadow {
 pub(crate) struct RemoteOnWire {
     metadata: Meta,
     #[serde(default)]
+    spec: SpecOnWire,
+    #[serde(default)]
     status: PodStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SpecOnWire {
+    node_name: Option<Box<str>>,
 }
 
 impl Wire for RemoteOnWire {
@@ -197,7 +205,8 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    pub(crate) fn read(wire: &RemoteOnWire, now: Timestamp) -> Self {
+    pub(crate) fn read(mut wire: RemoteOnWire, now: Timestamp) -> Self {
+        place(&mut wire.status, wire.spec.node_name.as_deref());
         let owner = wire.metadata.owner_references.iter().find(|owner| owner.kind == "ShadowPod");
         Self {
             owner: owner.map(|owner| owner.uid.as_str()).unwrap_or_default().into(),

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, HostIP, PodCondition, PodIP, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use liqo_api::shadow_pod::PLACED;
 use serde_json::{Value, json};
 
 use crate::translate::Translate;
@@ -12,14 +13,15 @@ use crate::translate::Translate;
 #[cfg(test)]
 mod tests;
 
-/// The conditions that a kubelet sets. All others are set here by whoever they belong to, and stay.
-const CONDITIONS: [&str; 6] = [
+/// The conditions that a kubelet sets, and where the pod is. All others are set here by whoever they belong to, and stay.
+const CONDITIONS: [&str; 7] = [
     "PodReadyToStartContainers",
     INITIALIZED,
     CONTAINERS_READY,
     READY,
     "PodResizePending",
     "PodResizeInProgress",
+    PLACED,
 ];
 const INITIALIZED: &str = "Initialized";
 const CONTAINERS_READY: &str = "ContainersReady";
@@ -117,6 +119,23 @@ pub(crate) fn merge(remote: PodStatus, home: &Home<'_>) -> PodStatus {
         status.message = Some(format!("not placed at the provider {}: {message}", home.provider));
     }
     status
+}
+
+/// Says on which node of the provider a pod is: nothing else at home tells it, and it costs no request of its own.
+pub(crate) fn place(status: &mut PodStatus, node: Option<&str>) {
+    let Some(node) = node.filter(|node| !node.is_empty()) else { return };
+    let conditions = status.conditions.get_or_insert_default();
+    conditions.retain(|it| it.type_ != PLACED);
+    let scheduled = conditions.iter().find(|it| it.type_ == SCHEDULED);
+    let placed = PodCondition {
+        type_: PLACED.to_owned(),
+        status: "True".to_owned(),
+        reason: Some("Placed".to_owned()),
+        message: Some(node.to_owned()),
+        last_transition_time: scheduled.and_then(|it| it.last_transition_time.clone()),
+        ..PodCondition::default()
+    };
+    conditions.push(placed);
 }
 
 /// Why a pod was not placed, where it was not.

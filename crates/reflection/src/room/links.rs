@@ -215,7 +215,7 @@ impl Room {
         let pods = Watch::projected(
             cluster.clone(),
             Scope::namespaced::<Pod>(&wanted.remote).labels(made),
-            move |it: RemoteOnWire| Some(Remote::read(&it, clock.now())),
+            move |it: RemoteOnWire| Some(Remote::read(it, clock.now())),
         );
         self.watch_there("pods", pods, at(PODS), &mut tasks);
         self.watch_warnings(namespace, &wanted.remote, cluster, &stop, &mut tasks);

@@ -94,7 +94,7 @@ impl World {
         let pod = json!({ "metadata": { "name": "one", "namespace": "shop-home", "ownerReferences": [
             { "apiVersion": "v1", "kind": "ShadowPod", "name": "one", "uid": owner }] }, "status": status });
         let wire: RemoteOnWire = serde_json::from_value(pod).unwrap();
-        let remote = Remote::read(&wire, seen.parse().unwrap());
+        let remote = Remote::read(wire, seen.parse().unwrap());
         self.pods.at("shop", "away", |place| drop(place.pods.insert("one".into(), remote)));
         self
     }

@@ -48,6 +48,23 @@ fn home_says_what_the_provider_says_and_where_the_pod_is_seen_from_here() {
 }
 
 #[test]
+fn home_says_on_which_node_of_the_provider_a_pod_is() {
+    let mut remote = running();
+    place(&mut remote, Some("worker-3"));
+    // Seen again, it is said once.
+    place(&mut remote, Some("worker-3"));
+    let merged = merge(remote, &HOME);
+    let placed = condition(&merged, PLACED).unwrap();
+    assert_eq!((placed.status.as_str(), placed.message.as_deref()), ("True", Some("worker-3")));
+    let said =
+        patch(&merged)["conditions"].as_array().unwrap().iter().filter(|it| it["type"] == PLACED).count();
+    assert_eq!(said, 1);
+    let mut nowhere = running();
+    place(&mut nowhere, None);
+    assert_eq!(condition(&merge(nowhere, &HOME), PLACED), None);
+}
+
+#[test]
 fn a_pod_is_ready_when_its_gates_are_open_here() {
     let merged = merge(running(), &Home { closed_gate: Some("example.com/traffic"), ..HOME });
     let ready = condition(&merged, "Ready").unwrap();
