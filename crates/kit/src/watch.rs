@@ -23,6 +23,7 @@ use crate::index::Sink;
 
 mod driver;
 mod fetch;
+mod inlet;
 mod known;
 mod metrics;
 mod pairs;
@@ -36,7 +37,8 @@ pub use metrics::WatchMetrics;
 pub use pairs::Pairs;
 pub use wire::{Identity, Meta, MetaOnly, Wire};
 
-use tracker::{Project, Tracker};
+use inlet::{Project, Typed};
+use tracker::Tracker;
 
 /// Which objects to watch.
 #[derive(Clone, Debug)]
@@ -196,7 +198,8 @@ impl<W: Wire, T: Send + 'static> Watch<W, T> {
     /// Watches until `stop` is cancelled.
     pub async fn run(self, stop: CancellationToken) {
         let Self { source, scope, config, project, sink, metrics, status } = self;
-        let tracker = Tracker::new(scope.name.clone(), project, sink, &metrics, status);
+        let inlet = Box::new(Typed { project, sink });
+        let tracker = Tracker::new(scope.name.clone(), inlet, &metrics, status);
         let driver = driver::Driver::new(source, scope, config, tracker);
         stop.run_until_cancelled(driver.drive()).await;
     }

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::fetch::{self, Failure, Lines};
 use super::tracker::{Line, LineError, Tracker};
-use super::wire::Wire;
 use super::{Scope, WatchConfig};
 use crate::backoff::{Backoff, jitter};
 use crate::clusters::ClientSource;
@@ -30,22 +29,22 @@ enum Phase {
     Follow(String),
 }
 
-pub(super) struct Driver<W, T> {
+pub(super) struct Driver {
     source: Arc<dyn ClientSource>,
     scope: Scope,
     config: WatchConfig,
-    tracker: Tracker<W, T>,
+    tracker: Tracker,
     streaming: bool,
     backoff: Backoff,
     refusals: u32,
 }
 
-impl<W: Wire, T> Driver<W, T> {
+impl Driver {
     pub(super) fn new(
         source: Arc<dyn ClientSource>,
         scope: Scope,
         config: WatchConfig,
-        tracker: Tracker<W, T>,
+        tracker: Tracker,
     ) -> Self {
         let streaming = config.streaming;
         let backoff = Backoff::new(config.backoff);
@@ -113,7 +112,7 @@ impl<W: Wire, T> Driver<W, T> {
             Ok(reader) => reader,
             Err(failure) => return self.not_opened(from, failure),
         };
-        self.tracker.counters.connections.inc();
+        self.tracker.counters().connections.inc();
         self.tracker.status.heard();
         let mut position = Position { listing: from.is_none(), version: from };
         if position.listing {
@@ -189,7 +188,7 @@ impl<W: Wire, T> Driver<W, T> {
 
     /// Waits as long as the failure asks for, and decides where to go on.
     async fn after(&mut self, next: Phase, failure: &Failure) -> Phase {
-        self.tracker.counters.failures.inc();
+        self.tracker.counters().failures.inc();
         self.refusals = if failure.is_refusal() { self.refusals + 1 } else { 0 };
         let delay = self.backoff.next_delay();
         let text = failure.to_string();
@@ -211,7 +210,7 @@ struct Position {
 }
 
 impl Position {
-    fn take<W: Wire, T>(&mut self, tracker: &mut Tracker<W, T>, line: &[u8]) -> Result<(), Failure> {
+    fn take(&mut self, tracker: &mut Tracker, line: &[u8]) -> Result<(), Failure> {
         match tracker.line(line) {
             Ok(Line::Event(version)) => {
                 // In the middle of a streaming list there is no version from which to go on.

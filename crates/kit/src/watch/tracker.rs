@@ -1,19 +1,19 @@
 //! Turns what the server sends into `apply` and `delete`. No IO: bytes in, calls on the sinks out.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde_json::Value;
 
 use super::WatchStatus;
+use super::inlet::{Inlet, Told};
 use super::known::{Known, Sighting};
 use super::metrics::{Counters, WatchMetrics};
-use super::wire::{Bare, Event, Identity, Page, PageMeta, Wire};
-use crate::index::Sink;
+use super::wire::{Bare, Event, Identity, Page, PageMeta};
 use crate::key::Key;
 
 /// How many unreadable objects are remembered, so that each is logged once; beyond that, they are counted only.
 const UNREADABLE_REMEMBERED: usize = 1000;
-
-pub(super) type Project<W, T> = Box<dyn Fn(W) -> Option<T> + Send + Sync>;
 
 /// What a line meant for the stream.
 pub(super) enum Line {
@@ -32,60 +32,58 @@ pub(super) enum LineError {
     Garbage(serde_json::Error),
 }
 
-pub(super) struct Tracker<W, T> {
-    name: String,
-    known: Known,
-    project: Project<W, T>,
-    sink: Arc<dyn Sink<T>>,
-    unreadable: HashMap<Key, String>,
-    listing: bool,
-    touched: bool,
-    pub(super) counters: Counters,
+/// One watch's picture of its objects, whatever their type is: that knows the [`Inlet`] alone.
+pub(super) struct Tracker {
+    inlet: Box<dyn Inlet>,
+    books: Books,
     pub(super) status: WatchStatus,
 }
 
-impl<W: Wire, T> Tracker<W, T> {
+impl Tracker {
     pub(super) fn new(
         name: String,
-        project: Project<W, T>,
-        sink: Arc<dyn Sink<T>>,
+        inlet: Box<dyn Inlet>,
         metrics: &WatchMetrics,
         status: WatchStatus,
     ) -> Self {
-        Self {
+        let books = Books {
             counters: metrics.of(&name),
             name,
             known: Known::default(),
-            project,
-            sink,
             unreadable: HashMap::new(),
             listing: false,
             touched: false,
-            status,
-        }
+        };
+        Self { inlet, books, status }
+    }
+
+    /// What is counted about this watch.
+    pub(super) fn counters(&self) -> &Counters {
+        &self.books.counters
     }
 
     /// A list begins, streamed or paged.
     pub(super) fn begin_list(&mut self) {
-        self.known.begin_list();
-        self.listing = true;
+        self.books.known.begin_list();
+        self.books.listing = true;
     }
 
     /// Whether a list is under way, or was cut off.
     pub(super) fn is_listing(&self) -> bool {
-        self.listing
+        self.books.listing
     }
 
     /// The list is complete up to this version: what was not in it is gone.
     pub(super) fn end_list(&mut self, resource_version: &str) {
-        for key in self.known.end_list() {
-            self.unreadable.remove(&key);
-            self.tell_deleted(&key);
+        for key in self.books.known.end_list() {
+            self.books.unreadable.remove(&key);
+            self.books.deleted();
+            self.inlet.delete(&key);
         }
-        self.sink.synced();
-        self.listing = false;
-        self.touched = true;
-        self.counters.lists.inc();
+        self.inlet.synced();
+        self.books.listing = false;
+        self.books.touched = true;
+        self.books.counters.lists.inc();
         self.status.reach(resource_version);
         self.status.synced();
         self.flush();
@@ -93,126 +91,145 @@ impl<W: Wire, T> Tracker<W, T> {
 
     /// Wakes the planners if something changed; not in the middle of a list, where the picture is mixed.
     pub(super) fn flush(&mut self) {
-        if !self.listing && std::mem::take(&mut self.touched) {
-            self.counters.objects.set(self.known.len() as i64);
-            self.sink.changed();
+        if !self.books.listing && std::mem::take(&mut self.books.touched) {
+            self.books.counters.objects.set(self.books.known.len() as i64);
+            self.inlet.changed();
         }
     }
 
     /// One line of a watch stream.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<Line, LineError> {
-        match serde_json::from_slice::<Event<W>>(line) {
-            Ok(Event::Added(object) | Event::Modified(object)) => {
-                let version = object.identity().resource_version.to_owned();
-                self.seen(object);
-                Ok(self.moved(version))
-            }
-            Ok(Event::Deleted(object)) => {
-                let identity = object.identity();
-                let version = identity.resource_version.to_owned();
-                self.gone(identity);
-                Ok(self.moved(version))
-            }
-            Ok(Event::Bookmark(bookmark)) => {
+        let text = text(line).map_err(LineError::Garbage)?;
+        match self.inlet.line(text, &mut self.books) {
+            Ok(Told::Object(version)) => Ok(self.moved(version)),
+            Ok(Told::Bookmark(bookmark)) => {
                 let ends = bookmark.metadata.ends_initial_events();
                 let version = bookmark.metadata.resource_version;
-                if ends && self.listing {
+                if ends && self.books.listing {
                     return Ok(Line::InitialEventsEnd(version));
                 }
                 Ok(self.moved(version))
             }
-            Ok(Event::Error(status)) => Err(LineError::Refused(status)),
-            Err(error) => self.unreadable_line(line, error),
+            Ok(Told::Error(status)) => Err(LineError::Refused(status)),
+            Err(error) => self.unreadable_line(text, error),
         }
     }
 
     /// One page of a list.
     pub(super) fn page(&mut self, body: &[u8]) -> Result<PageMeta, serde_json::Error> {
-        match serde_json::from_slice::<Page<W>>(body) {
-            Ok(page) => {
-                page.items.into_iter().flatten().for_each(|object| self.seen(object));
-                Ok(page.metadata)
-            }
-            // One odd object spoils the page for the typed parser; take the others one by one.
-            Err(_) => {
-                let page: Page<serde_json::Value> = serde_json::from_slice(body)?;
-                for item in page.items.into_iter().flatten() {
-                    let bare = serde_json::from_value::<Bare>(item.clone()).unwrap_or_default();
-                    match serde_json::from_value::<W>(item) {
-                        Ok(object) => self.seen(object),
-                        Err(error) => self.seen_unreadable(bare.metadata.identity(), &error),
-                    }
-                }
-                Ok(page.metadata)
+        let text = text(body)?;
+        if let Ok(page) = self.inlet.page(text, &mut self.books) {
+            return Ok(page);
+        }
+        // One odd object spoils the page for the typed parser; take the others one by one.
+        let page: Page<Value> = serde_json::from_str(text)?;
+        for item in page.items.into_iter().flatten() {
+            if let Err(error) = self.inlet.item(&item.to_string(), &mut self.books) {
+                let bare: Bare = serde_json::from_value(item).unwrap_or_default();
+                self.unreadable(bare.metadata.identity(), &error);
             }
         }
+        Ok(page.metadata)
     }
 
     fn moved(&self, version: String) -> Line {
         // In the middle of a list, not everything up to this version has been seen.
-        if !self.listing {
+        if !self.books.listing {
             self.status.reach(&version);
         }
         Line::Event(version)
     }
 
-    fn seen(&mut self, mut object: W) {
-        let identity = object.identity();
-        let Some(key) = key_of(identity) else {
-            let error = serde::de::Error::custom("it has no usable name");
-            return self.seen_unreadable(identity, &error);
-        };
-        let uid: Box<str> = identity.uid.into();
-        if !self.unreadable.is_empty() {
-            self.unreadable.remove(&key);
-        }
-        object.strip();
-        let Some(object) = (self.project)(object) else {
-            // Not of interest now; whoever had this name before, of whatever uid, is not either.
-            if self.known.gone(&key, "") {
-                self.tell_deleted(&key);
-            }
-            return;
-        };
-        if self.known.seen(&key, &uid) == Sighting::Replaced {
-            self.tell_deleted(&key);
-        }
-        self.tell_applied(&key, object);
-    }
-
-    fn gone(&mut self, identity: Identity<'_>) {
-        let Some(key) = key_of(identity) else { return };
-        self.unreadable.remove(&key);
-        if self.known.gone(&key, identity.uid) {
-            self.tell_deleted(&key);
-        }
-    }
-
-    fn unreadable_line(&mut self, line: &[u8], error: serde_json::Error) -> Result<Line, LineError> {
-        match serde_json::from_slice::<Event<Bare>>(line) {
-            Ok(Event::Added(bare) | Event::Modified(bare)) => {
-                self.seen_unreadable(bare.metadata.identity(), &error);
+    fn unreadable_line(&mut self, line: &str, error: serde_json::Error) -> Result<Line, LineError> {
+        match serde_json::from_str::<Event<Bare>>(line) {
+            Ok(Event::Applied(bare)) => {
+                self.unreadable(bare.metadata.identity(), &error);
                 Ok(self.moved(bare.metadata.resource_version))
             }
             Ok(Event::Deleted(bare)) => {
-                self.gone(bare.metadata.identity());
+                if let Some(key) = self.books.gone(bare.metadata.identity()) {
+                    self.inlet.delete(&key);
+                }
                 Ok(self.moved(bare.metadata.resource_version))
             }
-            _ => match serde_json::from_slice::<kube::core::Status>(line) {
+            _ => match serde_json::from_str::<kube::core::Status>(line) {
                 Ok(status) if status.code != 0 => Err(LineError::Refused(Box::new(status))),
                 _ => Err(LineError::Garbage(error)),
             },
         }
     }
 
-    fn seen_unreadable(&mut self, identity: Identity<'_>, error: &serde_json::Error) {
+    fn unreadable(&mut self, identity: Identity<'_>, error: &serde_json::Error) {
+        if let Some(key) = self.books.unreadable(identity, error) {
+            self.inlet.delete(&key);
+        }
+    }
+}
+
+/// What is remembered of objects apart from the objects.
+pub(super) struct Books {
+    name: String,
+    known: Known,
+    unreadable: HashMap<Key, String>,
+    listing: bool,
+    touched: bool,
+    counters: Counters,
+}
+
+impl Books {
+    /// An object that could be read: its key, if its name can be used.
+    pub(super) fn enter(&mut self, identity: Identity<'_>) -> Option<Key> {
+        let key = key_of(identity);
+        match &key {
+            Some(key) if !self.unreadable.is_empty() => drop(self.unreadable.remove(key)),
+            Some(_) => {}
+            None => drop(self.unreadable(identity, &serde_json::Error::custom("it has no usable name"))),
+        }
+        key
+    }
+
+    /// The object is of interest; whether the one that had its name before is gone.
+    pub(super) fn kept(&mut self, key: &Key, uid: &str) -> bool {
+        let replaced = self.known.seen(key, uid) == Sighting::Replaced;
+        if replaced {
+            self.deleted();
+        }
+        self.counters.applied.inc();
+        self.touched = true;
+        replaced
+    }
+
+    /// The object is not of interest now; whether one of this name was.
+    pub(super) fn dropped(&mut self, key: &Key) -> bool {
+        // Whoever had this name before, of whatever uid, is not of interest either.
+        let was = self.known.gone(key, "");
+        if was {
+            self.deleted();
+        }
+        was
+    }
+
+    /// The object is gone; its key, if it was known.
+    pub(super) fn gone(&mut self, identity: Identity<'_>) -> Option<Key> {
+        let key = key_of(identity)?;
+        self.unreadable.remove(&key);
+        if !self.known.gone(&key, identity.uid) {
+            return None;
+        }
+        self.deleted();
+        Some(key)
+    }
+
+    /// The object cannot be read; the key, if another one that had its name is gone by that.
+    fn unreadable(&mut self, identity: Identity<'_>, error: &serde_json::Error) -> Option<Key> {
         self.counters.unreadable.inc();
         let Some(key) = key_of(identity) else {
             tracing::debug!(watch = self.name, %error, "skipped an object without a usable name");
-            return;
+            return None;
         };
-        if self.known.seen_unreadable(&key, identity.uid) {
-            self.tell_deleted(&key);
+        let gone = self.known.seen_unreadable(&key, identity.uid).then(|| key.clone());
+        if gone.is_some() {
+            self.deleted();
         }
         let logged = self.unreadable.get(&key).is_some_and(|uid| uid == identity.uid);
         if !logged && self.unreadable.len() < UNREADABLE_REMEMBERED {
@@ -222,19 +239,17 @@ impl<W: Wire, T> Tracker<W, T> {
             );
             self.unreadable.insert(key, identity.uid.to_owned());
         }
+        gone
     }
 
-    fn tell_applied(&mut self, key: &Key, object: T) {
-        self.counters.applied.inc();
-        self.touched = true;
-        self.sink.apply(key, object);
-    }
-
-    fn tell_deleted(&mut self, key: &Key) {
+    fn deleted(&mut self) {
         self.counters.deleted.inc();
         self.touched = true;
-        self.sink.delete(key);
     }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, serde_json::Error> {
+    std::str::from_utf8(bytes).map_err(serde_json::Error::custom)
 }
 
 /// The key, unless the name is missing or would be mistaken for another object's.

@@ -1,10 +1,12 @@
 //! What of an object is read from the wire.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::pairs::Pairs;
 
@@ -98,15 +100,73 @@ impl Wire for MetaOnly {
     }
 }
 
-/// One line of a watch stream. The server writes `type` first, so the object is parsed in place.
-#[derive(Deserialize)]
-#[serde(tag = "type", content = "object", rename_all = "UPPERCASE")]
+/// One line of a watch stream.
 pub(super) enum Event<W> {
-    Added(W),
-    Modified(W),
+    /// Added or modified.
+    Applied(W),
     Deleted(W),
     Bookmark(Bare),
     Error(Box<kube::core::Status>),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum EventType {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum EventField {
+    Type,
+    Object,
+    #[serde(other)]
+    Other,
+}
+
+/// By hand, because what serde would derive keeps the object in case its type follows, and so has every Kubernetes type
+/// in the program a second time. The server writes `type` first, and the object is read in place.
+impl<'de, W: Deserialize<'de>> Deserialize<'de> for Event<W> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EventVisitor(PhantomData))
+    }
+}
+
+struct EventVisitor<W>(PhantomData<W>);
+
+impl<'de, W: Deserialize<'de>> Visitor<'de> for EventVisitor<W> {
+    type Value = Event<W>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an event of a watch")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<W>, A::Error> {
+        let (mut kind, mut event) = (None, None);
+        while let Some(field) = map.next_key()? {
+            match (field, kind) {
+                (EventField::Type, _) => kind = Some(map.next_value()?),
+                (EventField::Object, None) => {
+                    return Err(A::Error::custom("an event whose object comes before its type"));
+                }
+                (EventField::Object, Some(EventType::Bookmark)) => {
+                    event = Some(Event::Bookmark(map.next_value()?));
+                }
+                (EventField::Object, Some(EventType::Error)) => event = Some(Event::Error(map.next_value()?)),
+                (EventField::Object, Some(kind)) => {
+                    let object = map.next_value()?;
+                    let gone = matches!(kind, EventType::Deleted);
+                    event = Some(if gone { Event::Deleted(object) } else { Event::Applied(object) });
+                }
+                (EventField::Other, _) => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        event.ok_or_else(|| A::Error::missing_field("object"))
+    }
 }
 
 /// Enough of any object to say which one it is; read when the object itself cannot be.

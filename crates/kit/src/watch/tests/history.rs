@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::watch::WatchMetrics;
 use crate::watch::WatchStatus;
+use crate::watch::inlet::Typed;
 use crate::watch::tracker::{Line, Tracker};
 
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ struct World {
     server: BTreeMap<String, (String, u64, u32)>,
     version: u64,
     connected: bool,
-    tracker: Tracker<Thing, Thing>,
+    tracker: Tracker,
 }
 
 impl World {
@@ -138,7 +139,7 @@ proptest! {
         let recorder = Recorder::default();
         let sink: Arc<dyn Sink<Thing>> = Arc::new(recorder.clone());
         let status = WatchStatus::new("things".into());
-        let tracker = Tracker::new("things".into(), Box::new(Some), sink, &WatchMetrics::default(), status);
+        let tracker = Tracker::new("things".into(), Box::new(Typed { project: Box::new(Some), sink }), &WatchMetrics::default(), status);
         let mut world = World { server: BTreeMap::new(), version: 0, connected: false, tracker };
         let mut applied = std::collections::BTreeSet::new();
         for step in &steps {

@@ -1,25 +1,31 @@
 use super::*;
 use crate::watch::WatchStatus;
+use crate::watch::inlet::Typed;
 use crate::watch::tracker::{LineError, Tracker};
 use crate::watch::{Pairs, WatchMetrics};
 
-fn tracker(recorder: &Recorder) -> Tracker<Thing, Thing> {
+fn tracker(recorder: &Recorder) -> Tracker {
     filtered(recorder, Some)
 }
 
-fn filtered(recorder: &Recorder, project: fn(Thing) -> Option<Thing>) -> Tracker<Thing, Thing> {
+fn filtered(recorder: &Recorder, project: fn(Thing) -> Option<Thing>) -> Tracker {
     let status = WatchStatus::new("things".into());
     let sink: Arc<dyn Sink<Thing>> = Arc::new(recorder.clone());
-    Tracker::new("things".into(), Box::new(project), sink, &WatchMetrics::default(), status)
+    Tracker::new(
+        "things".into(),
+        Box::new(Typed { project: Box::new(project), sink }),
+        &WatchMetrics::default(),
+        status,
+    )
 }
 
-fn list(tracker: &mut Tracker<Thing, Thing>, objects: &[Value], version: u64) {
+fn list(tracker: &mut Tracker, objects: &[Value], version: u64) {
     tracker.begin_list();
     tracker.page(page(objects, version, None).as_bytes()).unwrap();
     tracker.end_list(&version.to_string());
 }
 
-fn line(tracker: &mut Tracker<Thing, Thing>, line: &str) {
+fn line(tracker: &mut Tracker, line: &str) {
     assert!(tracker.line(line.as_bytes()).is_ok(), "the line ended the stream: {line}");
 }
 
@@ -65,7 +71,7 @@ fn an_unreadable_object_stops_nothing_and_keeps_what_was_known_of_it() {
     // In a page too: the others are read, and the odd one is not taken for gone.
     list(&mut tracker, &[odd(), thing("b", "u2", 6, 3), thing("c", "u3", 7, 7)], 7);
     assert_eq!(recorder.values(), BTreeMap::from([("odd".into(), 1), ("b".into(), 3), ("c".into(), 7)]));
-    assert_eq!(tracker.counters.unreadable.get(), 2);
+    assert_eq!(tracker.counters().unreadable.get(), 2);
 
     // Another object took its name, unreadable as well: the old one is gone.
     line(&mut tracker, &event("MODIFIED", &thing("odd", "u9", 8, "text")));
@@ -109,7 +115,7 @@ fn names_that_could_be_mistaken_for_others_are_not_read() {
     let mut tracker = tracker(&recorder);
     list(&mut tracker, &[thing("a/b", "u1", 1, 1), thing("", "u2", 2, 2)], 2);
     assert_eq!(recorder.calls(), ["synced"]);
-    assert_eq!(tracker.counters.unreadable.get(), 2);
+    assert_eq!(tracker.counters().unreadable.get(), 2);
 }
 
 #[test]
