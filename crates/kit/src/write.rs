@@ -24,7 +24,7 @@ mod written;
 
 pub use metrics::WriteMetrics;
 pub use queue::{Enqueued, Queue};
-pub use request::{Target, Write};
+pub use request::{Part, Target, Write};
 pub use worker::Worker;
 pub use written::Written;
 

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::metrics::{Counters, WriteMetrics};
-use super::request::{Slot, Target};
+use super::request::{Part, Slot, Target};
 use super::slots::Slots;
 use super::worker::Worker;
 use super::written::Written;
@@ -72,10 +72,10 @@ impl Queue {
         self.put(write.slot(), Arc::new(plan))
     }
 
-    /// Hands in a plan for this object, or for its status, that is asked only when its turn comes: for plans that cost more
-    /// than a place in the queue.
-    pub fn ask(&self, target: Target, status: bool, plan: impl Plan + 'static) -> Enqueued {
-        self.put(Slot { target, status }, Arc::new(plan))
+    /// Hands in a plan for this part of an object that is asked only when its turn comes: for plans that cost more than a
+    /// place in the queue.
+    pub fn ask(&self, target: Target, part: Part, plan: impl Plan + 'static) -> Enqueued {
+        self.put(Slot { target, part }, Arc::new(plan))
     }
 
     /// Hands in a write that needs no comparison.

@@ -49,11 +49,33 @@ impl fmt::Debug for Target {
     }
 }
 
+/// The part of an object that a write is for. Writes to different parts do not replace one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The object itself.
+    Object,
+    /// Its status.
+    Status,
+    /// A subresource with this name, such as `resize`.
+    Subresource(&'static str),
+}
+
+impl Part {
+    /// The last part of the address, if it is not the object's own.
+    const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Object => None,
+            Self::Status => Some("status"),
+            Self::Subresource(name) => Some(name),
+        }
+    }
+}
+
 /// One write to one object.
 #[derive(Clone, Debug)]
 pub struct Write {
     target: Target,
-    status: bool,
+    part: Part,
     verb: Verb,
 }
 
@@ -72,7 +94,7 @@ impl Write {
     pub fn create(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
         Ok(Self {
             target,
-            status: false,
+            part: Part::Object,
             verb: Verb::Create { object: serde_json::to_value(object)?, or_exists: false },
         })
     }
@@ -90,12 +112,12 @@ impl Write {
     /// Server-side apply: owns exactly the fields given, takes them from others when they conflict.
     pub fn apply(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
         let object = serde_json::to_value(object)?;
-        Ok(Self { target, status: false, verb: Verb::Apply { object, force: true } })
+        Ok(Self { target, part: Part::Object, verb: Verb::Apply { object, force: true } })
     }
 
     /// Server-side apply to the status.
     pub fn apply_status(target: Target, object: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self { status: true, ..Self::apply(target, object)? })
+        Ok(Self { part: Part::Status, ..Self::apply(target, object)? })
     }
 
     /// Merges into the status, if the object is still at the version the plan saw.
@@ -108,7 +130,7 @@ impl Write {
             "metadata": { "resourceVersion": resource_version },
             "status": serde_json::to_value(status)?,
         });
-        Ok(Self { target, status: true, verb: Verb::Merge(patch) })
+        Ok(Self { target, part: Part::Status, verb: Verb::Merge(patch) })
     }
 
     /// Merges into the status of the object with this uid, lists element by element as their kind prescribes: what others
@@ -119,7 +141,20 @@ impl Write {
         status: &impl Serialize,
     ) -> Result<Self, serde_json::Error> {
         let patch = json!({ "metadata": { "uid": uid }, "status": serde_json::to_value(status)? });
-        Ok(Self { target, status: true, verb: Verb::Strategic(patch) })
+        Ok(Self { target, part: Part::Status, verb: Verb::Strategic(patch) })
+    }
+
+    /// Merges into a part of the object with this uid, lists element by element as their kind prescribes: what the patch
+    /// does not name stays. Only for Kubernetes' own kinds.
+    pub fn strategic(
+        target: Target,
+        part: Part,
+        uid: &str,
+        patch: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        let mut patch = serde_json::to_value(patch)?;
+        patch["metadata"]["uid"] = json!(uid);
+        Ok(Self { target, part, verb: Verb::Strategic(patch) })
     }
 
     /// Puts this in the place of the object, if it is still the one and at the version the plan saw.
@@ -132,7 +167,7 @@ impl Write {
         let mut object = serde_json::to_value(object)?;
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["resourceVersion"] = json!(resource_version);
-        Ok(Self { target, status: false, verb: Verb::Replace(object) })
+        Ok(Self { target, part: Part::Object, verb: Verb::Replace(object) })
     }
 
     /// Merges into the object, if it is still at the version the plan saw.
@@ -143,7 +178,7 @@ impl Write {
     ) -> Result<Self, serde_json::Error> {
         let mut patch = serde_json::to_value(patch)?;
         patch["metadata"]["resourceVersion"] = json!(resource_version);
-        Ok(Self { target, status: false, verb: Verb::Merge(patch) })
+        Ok(Self { target, part: Part::Object, verb: Verb::Merge(patch) })
     }
 
     /// Deletes the object with this uid, never one that took its name since.
@@ -152,7 +187,7 @@ impl Write {
             preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
             ..DeleteParams::default()
         };
-        Self { target, status: false, verb: Verb::Delete(params) }
+        Self { target, part: Part::Object, verb: Verb::Delete(params) }
     }
 
     /// The time a deleted object is given to end; only for [`Write::delete`].
@@ -169,9 +204,9 @@ impl Write {
         &self.target
     }
 
-    /// The slot: writes to an object and to its status do not replace one another.
+    /// The slot: writes to different parts of an object do not replace one another.
     pub(super) fn slot(&self) -> Slot {
-        Slot { target: self.target.clone(), status: self.status }
+        Slot { target: self.target.clone(), part: self.part }
     }
 
     pub(super) fn request(
@@ -214,10 +249,9 @@ impl Write {
         patch: &Patch<&Value>,
     ) -> Result<http::Request<Vec<u8>>, kube::core::request::Error> {
         let name = self.target.key.name();
-        if self.status {
-            request.patch_subresource("status", name, params, patch)
-        } else {
-            request.patch(name, params, patch)
+        match self.part.name() {
+            Some(part) => request.patch_subresource(part, name, params, patch),
+            None => request.patch(name, params, patch),
         }
     }
 
@@ -255,11 +289,11 @@ impl Write {
     }
 }
 
-/// An object, or its status.
+/// A part of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Slot {
     pub(super) target: Target,
-    pub(super) status: bool,
+    pub(super) part: Part,
 }
 
 /// What of the server's answer is read.

@@ -307,4 +307,11 @@ fn the_verbs_become_the_requests_they_should() {
     let status = Write::merge_status(target("a"), "5", &json!({"phase": "Running"})).unwrap();
     assert_eq!(line(&status), format!("PATCH {base}/a/status?&fieldManager=me application/merge-patch+json"));
     assert_ne!(status.slot(), apply.slot(), "a status and its object wait in different slots");
+    let resize =
+        Write::strategic(target("a"), Part::Subresource("resize"), "u", &json!({"spec": {}})).unwrap();
+    assert_eq!(
+        line(&resize),
+        format!("PATCH {base}/a/resize?&fieldManager=me application/strategic-merge-patch+json")
+    );
+    assert_ne!(resize.slot(), status.slot(), "each part has a slot of its own");
 }
