@@ -64,8 +64,23 @@ pub const POD_UID: &str = "virtualkubelet.liqo.io/pod-uid";
 /// On a [`ShadowPod`](crate::ShadowPod): a digest of what its consumer wants, by which it sees that nothing changed.
 pub const CONTENT: &str = "virtualkubelet.liqo.io/content";
 
+/// On a pod made for a [`ShadowPod`](crate::ShadowPod): a digest of the labels and annotations that it has from there, and
+/// their keys, so that those that go there go here, and those of others stay.
+pub const PASSED_METADATA: &str = "virtualkubelet.liqo.io/passed-metadata";
+
+/// On a pod made for a [`ShadowPod`](crate::ShadowPod): a digest of what it has from there and may change while it runs
+/// (images, deadline, tolerations).
+pub const PASSED_SPEC: &str = "virtualkubelet.liqo.io/passed-spec";
+
+/// On a pod, with the value `true`: it must never run twice, see [`fence`](crate::fence). Pods of StatefulSets and those that
+/// use claims need not say so.
+pub const FENCED: &str = "liqo.io/fenced";
+
 /// On an object of an offloaded namespace, with the value `true`: it stays at home.
 pub const SKIP_REFLECTION: &str = "liqo.io/skip-reflection";
+
+/// On the claims behind virtual volumes: the uid of the claim that the user made.
+pub const VIRTUAL_CLAIM_UID: &str = "storage.liqo.io/virtual-pvc-uid";
 
 /// On a virtual node, with any value: nothing new is placed there, and what runs there is moved elsewhere.
 pub const DRAIN: &str = "virtual-node.liqo.io/drain";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Namespace, ObjectReference, ResourceQuota, ResourceQuotaSpec};
+use k8s_openapi::api::core::v1::{Namespace, ObjectReference, Pod, ResourceQuota, ResourceQuotaSpec};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::{RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -113,8 +113,34 @@ pub(crate) fn subjects(peer: &ClusterId) -> Vec<Subject> {
     }]
 }
 
-/// What is told about a ShadowPod. Its name follows from what it says, so that saying it twice makes one event.
-pub(crate) fn event(key: &Key, uid: &str, said: &Refusal, reporter: &str, now: Timestamp) -> Event {
+/// The object that an event is about, by its uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    ShadowPod(String),
+    Pod(String),
+}
+
+impl About {
+    fn reference(&self, key: &Key) -> ObjectReference {
+        let (version, kind, uid) = match self {
+            Self::ShadowPod(uid) => (ShadowPod::api_version(&()), ShadowPod::kind(&()), uid),
+            Self::Pod(uid) => (Pod::api_version(&()), Pod::kind(&()), uid),
+        };
+        ObjectReference {
+            api_version: Some(version.into_owned()),
+            kind: Some(kind.into_owned()),
+            name: Some(key.name().to_owned()),
+            namespace: key.namespace().map(str::to_owned),
+            uid: Some(uid.clone()),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+/// What is told about a pod or its ShadowPod. Its name follows from what it says, so that saying it twice makes one event.
+pub(crate) fn event(about: &About, key: &Key, said: &Refusal, reporter: &str, now: Timestamp) -> Event {
+    let regarding = about.reference(key);
+    let uid = regarding.uid.as_deref().unwrap_or_default();
     let text = format!("{uid}\0{}\0{}", said.reason, said.message);
     let digest = Digest::of("liqo.io/event", text.as_bytes()).to_string();
     let digits = digest.rsplit(':').next().and_then(|hex| hex.get(..DIGITS)).unwrap_or_default();
@@ -126,14 +152,7 @@ pub(crate) fn event(key: &Key, uid: &str, said: &Refusal, reporter: &str, now: T
         event_time: Some(MicroTime(Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now))),
         note: Some(cut(&said.message, MAX_NOTE).to_owned()),
         reason: Some(said.reason.to_owned()),
-        regarding: Some(ObjectReference {
-            api_version: Some(ShadowPod::api_version(&()).into_owned()),
-            kind: Some(ShadowPod::kind(&()).into_owned()),
-            name: Some(key.name().to_owned()),
-            namespace: key.namespace().map(str::to_owned),
-            uid: Some(uid.to_owned()),
-            ..ObjectReference::default()
-        }),
+        regarding: Some(regarding),
         reporting_controller: Some(format!("liqo.io/{CONTROLLER}")),
         reporting_instance: Some(cut(reporter, 128).to_owned()),
         type_: Some("Warning".to_owned()),

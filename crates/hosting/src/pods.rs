@@ -1,11 +1,12 @@
 //! What should become of each ShadowPod: a pod, a reason why there is none, or the memory of one that came to its end.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use kube::api::ObjectMeta;
 use liqo_api::ShadowPod;
+use liqo_api::annotations::{PASSED_METADATA, PASSED_SPEC};
 use liqo_api::shadow_pod::PodPhase;
 use liqo_core::Resources;
 use liqo_core::contract::Enforcement;
@@ -14,16 +15,23 @@ use liqo_kit::Key;
 
 use crate::index::{Grant, Index};
 
+mod changes;
 mod labels;
+mod losses;
 mod priority;
 mod reading;
+mod sizes;
 #[cfg(test)]
 mod tests;
 mod translate;
 mod volumes;
 
+pub(crate) use changes::Change;
+use changes::Hosted;
+use labels::Passed;
+pub(crate) use losses::Loss;
 pub(crate) use priority::Priority;
-pub(crate) use reading::{Phase, PodFacts, PodOnWire, Shadow, ShadowOnWire};
+pub(crate) use reading::{Phase, PodFacts, PodOnWire, Said, Shadow, ShadowOnWire};
 pub(crate) use translate::HouseRules;
 
 /// The pod asks for what is not shared, or for more rights than the policy grants.
@@ -38,6 +46,8 @@ pub(crate) const NO_CONTRACT: &str = "NoContract";
 pub(crate) const FAILED: &str = "Failed";
 /// The pod was made after all.
 pub(crate) const RUNS: &str = "Created";
+/// The pod was changed after all.
+pub(crate) const CHANGED: &str = "Changed";
 
 /// Why a pod is not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +77,14 @@ pub(crate) enum Deed {
     Refuse(Refusal),
     /// Tell that there is a pod after all.
     Admit,
+    /// Change the pod.
+    Change(Box<Change>),
+    /// Tell why the pod is not changed.
+    Deny { refusal: Refusal, pod: String },
+    /// Tell that the pod is as it should be after all.
+    Reconcile,
+    /// Count a pod that vanished, before it is made again, and wait until then for so long.
+    Count { pod: String, recreations: u32, pause: SignedDuration },
 }
 
 /// What is missing; nothing if all is as it should be.
@@ -78,7 +96,11 @@ pub(crate) fn plan(index: &Index, key: &Key, now: Timestamp) -> Option<Deed> {
     let space = index.space(key.namespace()?).filter(|space| !space.deleting)?;
     match pod {
         Some(pod) if *pod.owner != *shadow.uid => remove(pod),
-        Some(pod) => keep(shadow, pod),
+        Some(pod) => keep(shadow, pod).or_else(|| {
+            let peer = space.peer.as_ref().filter(|_| pod.is_alive())?;
+            let hosted = Hosted { index, key, shadow, pod, peer };
+            hosted.plan(index.memory.failure(key, now))
+        }),
         None if shadow.finished => None,
         None => {
             if let Some((uid, phase, pod)) = index.memory.finished.get(key)
@@ -87,6 +109,12 @@ pub(crate) fn plan(index: &Index, key: &Key, now: Timestamp) -> Option<Deed> {
                 return Some(Deed::Finish { phase: *phase, pod: pod.to_string() });
             }
             if index.ledger.is_reserved(key) {
+                return None;
+            }
+            if let Some(loss) = index.memory.loss(key, shadow) {
+                return Some(loss.count(shadow, now));
+            }
+            if index.memory.is_held(key, now) {
                 return None;
             }
             let peer = space.peer.clone()?;
@@ -113,7 +141,7 @@ fn keep(shadow: &Shadow, pod: &PodFacts) -> Option<Deed> {
         let finish = || Deed::Finish { phase, pod: pod.uid.to_string() };
         return (!shadow.finished).then(finish);
     }
-    shadow.said.as_ref().is_some_and(|said| !said.created).then_some(Deed::Admit)
+    shadow.said.as_ref().is_some_and(|said| !said.fine).then_some(Deed::Admit)
 }
 
 /// The pod to make now, and whether that is more than was agreed.
@@ -158,19 +186,32 @@ fn exceeded(grant: &Grant, used: &Resources, wanted: &Resources) -> Option<Refus
     })
 }
 
+/// The pod as the consumer wants it.
+fn read(shadow: &Shadow) -> Result<PodSpec, Refusal> {
+    serde_json::from_str(&shadow.spec)
+        .map_err(|error| Refusal::new(INVALID, format!("the pod cannot be read: {error}")))
+}
+
 /// The specification of the pod, by the rules of the house.
 fn spec(index: &Index, shadow: &Shadow, rules: &HouseRules) -> Result<PodSpec, Refusal> {
-    let asked: PodSpec = serde_json::from_str(&shadow.spec)
-        .map_err(|error| Refusal::new(INVALID, format!("the pod cannot be read: {error}")))?;
+    let asked = read(shadow)?;
     let class =
         priority::choose(asked.priority_class_name.as_deref(), rules.max_priority, &index.priorities)?;
     translate::translate(asked, rules, class)
 }
 
+/// The labels and annotations of the pod.
+pub(crate) fn passed(index: &Index, shadow: &Shadow, peer: &ClusterId) -> Passed {
+    let us = index.me.as_ref().map_or("", ClusterId::as_str);
+    Passed {
+        labels: labels::pod_labels(shadow.labels.iter(), peer.as_str(), us),
+        annotations: labels::pod_annotations(shadow.annotations.iter(), &index.rules(peer).kept),
+    }
+}
+
 /// The pod to make.
 fn pod(index: &Index, key: &Key, shadow: &Shadow, peer: &ClusterId) -> Result<Pod, Refusal> {
     let rules = index.rules(peer);
-    let us = index.me.as_ref().map_or("", ClusterId::as_str);
     let owner = OwnerReference {
         api_version: ShadowPod::api_version(&()).into_owned(),
         kind: ShadowPod::kind(&()).into_owned(),
@@ -179,11 +220,16 @@ fn pod(index: &Index, key: &Key, shadow: &Shadow, peer: &ClusterId) -> Result<Po
         controller: Some(true),
         block_owner_deletion: None,
     };
+    let passed = passed(index, shadow, peer);
+    let record = passed.record();
+    let Passed { labels, mut annotations } = passed;
+    annotations.insert(PASSED_METADATA.to_owned(), record);
+    annotations.insert(PASSED_SPEC.to_owned(), shadow.changeable.to_string());
     let metadata = ObjectMeta {
         name: Some(key.name().to_owned()),
         namespace: key.namespace().map(str::to_owned),
-        labels: Some(labels::pod_labels(shadow.labels.iter(), peer.as_str(), us)),
-        annotations: Some(labels::pod_annotations(shadow.annotations.iter(), &rules.kept)),
+        labels: Some(labels),
+        annotations: Some(annotations),
         owner_references: Some(vec![owner]),
         ..ObjectMeta::default()
     };

@@ -48,7 +48,18 @@ pub const RULES: &[Rule] = &[
         "give consumers this role and no other",
     )
     .named(&[REMOTE_TENANT_ROLE]),
-    Rule::cluster(&[""], &["pods"], &["list", "watch", "create", "delete"], "run the pods of consumers"),
+    Rule::cluster(
+        &[""],
+        &["pods"],
+        &["list", "watch", "create", "patch", "delete"],
+        "run the pods of consumers",
+    ),
+    Rule::cluster(
+        &[""],
+        &["pods/ephemeralcontainers", "pods/resize"],
+        &["patch"],
+        "change pods of consumers while they run",
+    ),
     Rule::cluster(
         &["scheduling.k8s.io"],
         &["priorityclasses"],

@@ -3,6 +3,7 @@
 use super::{
     Bid, Binding, Deal, House, Index, Indexed, Key, Map, PodFacts, Priority, Quota, Shadow, Space, Tenant,
 };
+use crate::pods::Loss;
 
 /// Kinds of which every change may change who gets what.
 macro_rules! paper {
@@ -141,10 +142,11 @@ impl Indexed<Binding> for Index {
 impl Indexed<Shadow> for Index {
     fn apply(&mut self, key: &Key, object: Shadow) {
         let before = self.shadows.get(key);
-        let other = before.is_none_or(|before| before.uid != object.uid || before.spec != object.spec);
-        if other {
-            // What was wrong with another one says nothing about this one.
+        // What was wrong with another one says nothing about this one.
+        if before.is_none_or(|before| before.uid != object.uid) {
             self.memory.forget(key);
+        } else if before.is_some_and(|before| !before.wants_the_same(&object)) {
+            self.memory.begin_anew(key);
         }
         self.shadows.apply(key, object);
         self.changed.pods.insert(key.clone());
@@ -164,6 +166,12 @@ impl Indexed<PodFacts> for Index {
         if before == Some(&object) && !self.ledger.is_reserved(key) {
             return;
         }
+        // One that is being made larger counts as such until it is.
+        let same_size = before.is_some_and(|it| it.uid == object.uid && it.requests == object.requests);
+        if !same_size {
+            self.ledger.release_growth(key);
+        }
+        self.memory.recover(key);
         self.ledger.release(key);
         self.pods.apply(key, object);
         self.settle(key);
@@ -171,12 +179,16 @@ impl Indexed<PodFacts> for Index {
     }
 
     fn delete(&mut self, key: &Key) {
-        let restarts = self.shadows.get(key).is_none_or(|shadow| shadow.restarts);
-        if let Some(pod) = self.pods.get(key)
-            && let Some(phase) = pod.end(restarts)
-        {
-            self.memory.finished.insert(key.clone(), (pod.owner.clone(), phase, pod.uid.clone()));
+        let shadow = self.shadows.get(key);
+        let restarts = shadow.is_none_or(|shadow| shadow.restarts);
+        if let Some(pod) = self.pods.get(key) {
+            if let Some(phase) = pod.end(restarts) {
+                self.memory.finished.insert(key.clone(), (pod.owner.clone(), phase, pod.uid.clone()));
+            } else if shadow.is_some_and(|shadow| shadow.uid == pod.owner && !shadow.deleting) {
+                self.memory.lose(key, Loss::of(pod));
+            }
         }
+        self.ledger.release_growth(key);
         self.pods.delete(key);
         self.settle(key);
         self.changed.pods.insert(key.clone());

@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     charged: BTreeMap<Key, Charge>,
     /// Pods that are being made, since when.
     reserved: BTreeMap<Key, (Charge, Timestamp)>,
+    /// By how much pods that are there are being made larger, since when.
+    growing: BTreeMap<Key, (Charge, Timestamp)>,
 }
 
 const NOTHING: &Resources = &Resources::new();
@@ -56,16 +58,40 @@ impl Ledger {
         Some(charge.0)
     }
 
-    /// The pods that were made so long ago that they are not there any more.
+    /// Whether a pod is being made larger, or was and nobody has seen it yet.
+    pub(crate) fn is_growing(&self, key: &Key) -> bool {
+        self.growing.contains_key(key)
+    }
+
+    /// Counts by how much a pod is about to be made larger.
+    pub(crate) fn grow(&mut self, key: &Key, peer: ClusterId, amount: Resources, now: Timestamp) {
+        self.release_growth(key);
+        let charge = (peer, Arc::new(amount));
+        self.add(&charge);
+        self.growing.insert(key.clone(), (charge, now));
+    }
+
+    /// Counts that no longer: it was seen, or could not be done. Returns whose it was.
+    pub(crate) fn release_growth(&mut self, key: &Key) -> Option<ClusterId> {
+        let (charge, _) = self.growing.remove(key)?;
+        self.take(&charge);
+        Some(charge.0)
+    }
+
+    /// The pods that were made, or made larger, so long ago that it must have been undone.
     pub(crate) fn overdue(&self, now: Timestamp) -> Vec<Key> {
         let late = |since: Timestamp| now.duration_since(since) > UNSEEN;
-        self.reserved.iter().filter(|(_, (_, since))| late(*since)).map(|(key, _)| key.clone()).collect()
+        let all = self.reserved.iter().chain(&self.growing);
+        all.filter(|(_, (_, since))| late(*since)).map(|(key, _)| key.clone()).collect()
     }
 
     /// Forgets what was about to be made, when somebody else makes it.
     pub(crate) fn release_all(&mut self) {
-        let keys: Vec<Key> = self.reserved.keys().cloned().collect();
-        keys.iter().for_each(|key| drop(self.release(key)));
+        let keys: Vec<Key> = self.reserved.keys().chain(self.growing.keys()).cloned().collect();
+        for key in &keys {
+            self.release(key);
+            self.release_growth(key);
+        }
     }
 
     /// A pod that is there takes this much now, or nothing; returns whose room became free.

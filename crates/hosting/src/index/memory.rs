@@ -8,7 +8,7 @@ use liqo_core::names::ClusterId;
 use liqo_kit::Key;
 use liqo_kit::write::Target;
 
-use crate::pods::Refusal;
+use crate::pods::{Loss, Refusal, Shadow};
 
 /// How long a pod that the API server refused is left alone, at first and at most: the reason may have gone.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_secs(15);
@@ -19,10 +19,14 @@ const DOUBLINGS: u32 = 5;
 pub(crate) struct Memory {
     /// Pods that could not be made.
     failures: BTreeMap<Key, Failure>,
-    /// When they are tried again.
+    /// When they, and those that vanished, are looked at again.
     dues: BTreeSet<(Timestamp, Key)>,
     /// Pods that came to their end and are gone, before that could be noted: of which ShadowPod, how, and which pod.
     pub(crate) finished: BTreeMap<Key, (Box<str>, PodPhase, Box<str>)>,
+    /// Pods that vanished and are to be made again.
+    losses: BTreeMap<Key, Loss>,
+    /// Until when they are not.
+    holds: BTreeMap<Key, Timestamp>,
     /// Pods for which the contract has no room, the oldest first.
     waiting: BTreeMap<ClusterId, BTreeSet<(Timestamp, Key)>>,
     waits: BTreeMap<Key, (ClusterId, Timestamp)>,
@@ -64,11 +68,44 @@ impl Memory {
         failure.attempts
     }
 
+    /// Forgets what was said about a wish, as there is another one.
+    pub(crate) fn begin_anew(&mut self, key: &Key) {
+        self.succeed(key);
+        self.stop_waiting(key);
+    }
+
     /// Forgets what is remembered of a pod.
     pub(crate) fn forget(&mut self, key: &Key) {
-        self.succeed(key);
+        self.begin_anew(key);
         self.finished.remove(key);
-        self.stop_waiting(key);
+        self.recover(key);
+    }
+
+    /// A pod vanished.
+    pub(crate) fn lose(&mut self, key: &Key, loss: Loss) {
+        self.losses.insert(key.clone(), loss);
+    }
+
+    /// There is a pod again.
+    pub(crate) fn recover(&mut self, key: &Key) {
+        self.losses.remove(key);
+        self.holds.remove(key);
+    }
+
+    /// The loss that is not counted in this ShadowPod yet.
+    pub(crate) fn loss(&self, key: &Key, shadow: &Shadow) -> Option<&Loss> {
+        self.losses.get(key).filter(|loss| loss.is_new_to(shadow))
+    }
+
+    /// A pod is not made before then.
+    pub(crate) fn hold(&mut self, key: &Key, until: Timestamp) {
+        self.holds.insert(key.clone(), until);
+        self.dues.insert((until, key.clone()));
+    }
+
+    /// Whether it is too early to make this pod.
+    pub(crate) fn is_held(&self, key: &Key, now: Timestamp) -> bool {
+        self.holds.get(key).is_some_and(|until| *until > now)
     }
 
     /// The pods that are to be tried again now; each is told once.

@@ -1,7 +1,8 @@
 //! Worlds for the tests of plans.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use liqo_api::annotations::{PASSED_METADATA, PASSED_SPEC};
 use liqo_core::Resources;
 use liqo_core::contract::Enforcement;
 use liqo_core::names::ClusterId;
@@ -137,11 +138,30 @@ impl World {
                           "ownerReferences": [{ "uid": format!("shadow-{}", key.name()), "controller": true }] },
             "spec": sized(cpu), "status": { "phase": phase },
         });
+        if let Some(notes) = self.notes(key) {
+            object["metadata"]["annotations"] = notes;
+        }
         if deleting {
             object["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
         }
         let pod = PodFacts::read(serde_json::from_value(object).unwrap()).unwrap();
         self.index.apply(key, pod);
+    }
+
+    /// What a pod of the consumer `milan` has noted that was made from its ShadowPod as it is now.
+    fn notes(&self, key: &Key) -> Option<Value> {
+        let shadow = self.index.shadows.get(key)?;
+        let passed = crate::pods::passed(&self.index, shadow, &Self::peer("milan"));
+        Some(json!({ PASSED_METADATA: passed.record(), PASSED_SPEC: shadow.changeable }))
+    }
+
+    /// A pod that was made as the plan says.
+    pub(crate) fn make(&mut self, key: &Key, pod: &Pod) {
+        let mut object = serde_json::to_value(pod).unwrap();
+        object["metadata"]["uid"] = json!(format!("pod-{}", key.name()));
+        object["metadata"]["creationTimestamp"] = json!(self.now);
+        object["status"] = json!({ "phase": "Running" });
+        self.index.apply(key, PodFacts::read(serde_json::from_value(object).unwrap()).unwrap());
     }
 
     pub(crate) fn key(text: &str) -> Key {

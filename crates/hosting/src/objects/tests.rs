@@ -15,10 +15,12 @@ fn an_event_is_told_once() {
     let key = Key::namespaced("shop", &"x".repeat(253));
     let refusal = Refusal::new("Forbidden", "é".repeat(2000));
     let now = Timestamp::UNIX_EPOCH;
-    let (one, other) = (event(&key, "u", &refusal, "pod", now), event(&key, "u", &refusal, "pod", now));
+    let about = |uid: &str| About::ShadowPod(uid.to_owned());
+    let (one, other) =
+        (event(&about("u"), &key, &refusal, "pod", now), event(&about("u"), &key, &refusal, "pod", now));
     assert_eq!(one.metadata.name, other.metadata.name);
     assert!(one.metadata.name.unwrap().len() <= 253);
     assert!(one.note.unwrap().len() <= 1024);
-    let another = event(&key, "v", &refusal, "pod", now);
+    let another = event(&about("v"), &key, &refusal, "pod", now);
     assert_ne!(another.metadata.name, other.metadata.name);
 }

@@ -5,8 +5,9 @@
 //! and what this version does not know is never passed on.
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, ContainerPort, NodeAffinity, NodeSelector, NodeSelectorRequirement,
-    NodeSelectorTerm, PodSecurityContext, PodSpec, ResourceRequirements, SecurityContext, Toleration,
+    Affinity, Container, ContainerPort, EphemeralContainer, NodeAffinity, NodeSelector,
+    NodeSelectorRequirement, NodeSelectorTerm, PodSecurityContext, PodSpec, ResourceRequirements,
+    SecurityContext, Toleration,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use liqo_api::sharing_policy::PodSecurity;
@@ -22,7 +23,7 @@ mod tests;
 const SAID: [&str; 2] = ["cpu", "memory"];
 
 /// Taints of nodes that come and go by themselves: how long a pod bears them is for its owner to say.
-const BORNE: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+pub(super) const BORNE: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 /// The rules of this house for one consumer, from the policy that its contract comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,7 +52,7 @@ pub(crate) fn translate(
         dns_config,
         dns_policy,
         enable_service_links,
-        // Never part of a pod's creation.
+        // Never part of a pod's creation; they come later.
         ephemeral_containers: _,
         host_aliases,
         host_ipc,
@@ -220,6 +221,62 @@ fn container(it: Container, field: &str, level: PodSecurity, says_all: bool) -> 
         volume_mounts,
         working_dir,
         name,
+    })
+}
+
+/// What runs here of a container that is put into a pod that runs. It has neither ports nor probes nor sizes.
+pub(super) fn ephemeral(it: EphemeralContainer, rules: &HouseRules) -> Result<EphemeralContainer, Refusal> {
+    let EphemeralContainer {
+        args,
+        command,
+        env,
+        env_from,
+        image,
+        image_pull_policy,
+        lifecycle: _,
+        liveness_probe: _,
+        name,
+        ports,
+        readiness_probe: _,
+        resize_policy: _,
+        resources: _,
+        restart_policy: _,
+        restart_policy_rules: _,
+        security_context,
+        startup_probe: _,
+        stdin,
+        stdin_once,
+        target_container_name,
+        termination_message_path,
+        termination_message_policy,
+        tty,
+        volume_devices,
+        volume_mounts,
+        working_dir,
+    } = it;
+    let at = format!("ephemeralContainers[{name}]");
+    let message = "a container that is put into a running pod has no ports";
+    refuse_if(ports.is_some_and(|it| !it.is_empty()), &format!("{at}.ports"), message)?;
+    let security_context = security_context.map(|it| container_security(it, &at, rules.level)).transpose()?;
+    Ok(EphemeralContainer {
+        args,
+        command,
+        env,
+        env_from,
+        image,
+        image_pull_policy,
+        name,
+        security_context,
+        stdin,
+        stdin_once,
+        target_container_name,
+        termination_message_path,
+        termination_message_policy,
+        tty,
+        volume_devices,
+        volume_mounts,
+        working_dir,
+        ..EphemeralContainer::default()
     })
 }
 

@@ -151,6 +151,7 @@ impl Room {
         }
         for key in index.ledger.overdue(now) {
             index.ledger.release(&key);
+            index.ledger.release_growth(&key);
             index.changed.pods.insert(key);
         }
         let due = index.memory.take_due(now);

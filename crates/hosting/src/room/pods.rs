@@ -8,16 +8,16 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use liqo_api::ShadowPod;
-use liqo_api::shadow_pod::CREATED;
-use liqo_kit::write::{Enqueued, Failed, Reason, Target, Write, Written};
+use liqo_api::shadow_pod::{CREATED, UP_TO_DATE};
+use liqo_kit::write::{Enqueued, Failed, Part, Reason, Target, Write};
 use liqo_kit::{Key, Queue};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::Room;
 use crate::index::Index;
-use crate::objects;
-use crate::pods::{self, Deed, FAILED, FORBIDDEN, INVALID, QUOTA_EXCEEDED, RUNS, Refusal};
+use crate::objects::{self, About};
+use crate::pods::{self, CHANGED, Deed, FAILED, FORBIDDEN, INVALID, QUOTA_EXCEEDED, RUNS, Refusal, Said};
 
 /// Writes that wait in the queue; further pods are looked at when some of these are made.
 const WAITING: usize = 2048;
@@ -30,11 +30,11 @@ impl Room {
         while queue.depth() < WAITING {
             let Some(key) = pods.pop_first() else { return };
             let Some(deed) = self.judge(&key, now) else { continue };
-            let (target, status) = slot(&key, &deed);
-            let (room, written, meant) = (self.clone(), queue.written().clone(), target.clone());
+            let (target, part) = slot(&key, &deed);
+            let (room, meant) = (self.clone(), (target.clone(), part));
             let (subject, events, since) = (key.clone(), queue.clone(), Instant::now());
-            let plan = move || room.perform(&subject, &meant, &written, &events, since);
-            if queue.ask(target, status, plan) == Enqueued::Full {
+            let plan = move || room.perform(&subject, &meant, &events, since);
+            if queue.ask(target, part, plan) == Enqueued::Full {
                 pods.insert(key);
                 return;
             }
@@ -44,7 +44,10 @@ impl Room {
     /// What is to be done about a pod; those for which there is no room are remembered.
     fn judge(&self, key: &Key, now: Timestamp) -> Option<Deed> {
         let deed = pods::plan(&self.0.index.read(), key, now);
-        let waits = matches!(&deed, Some(Deed::Refuse(refusal)) if refusal.reason == QUOTA_EXCEEDED);
+        let waits = match &deed {
+            Some(Deed::Refuse(refusal) | Deed::Deny { refusal, .. }) => refusal.reason == QUOTA_EXCEEDED,
+            _ => false,
+        };
         if waits {
             let mut index = self.0.index.write();
             let space = key.namespace().and_then(|namespace| index.space(namespace));
@@ -58,89 +61,142 @@ impl Room {
     }
 
     /// Plans again with the index to itself, and counts the pod before anybody else plans.
-    fn perform(
-        &self,
-        key: &Key,
-        target: &Target,
-        written: &Written,
-        queue: &Queue,
-        since: Instant,
-    ) -> Option<Write> {
+    fn perform(&self, key: &Key, meant: &(Target, Part), queue: &Queue, since: Instant) -> Option<Write> {
         let now = self.0.settings.clock.now();
-        if !written.has_seen(target, self.position(target)) {
+        if !queue.written().has_seen(&meant.0, self.position(&meant.0)) {
             return None;
         }
         let mut index = self.0.index.write();
         // What was counted is of an attempt that failed: what was made is seen by now.
         index.ledger.release(key);
         let deed = pods::plan(&index, key, now)?;
-        if slot(key, &deed).0 != *target {
+        if slot(key, &deed) != *meant {
             // Something else is to be done by now.
             index.changed.pods.insert(key.clone());
             return None;
         }
-        let shadow = index.shadows.get(key);
-        let uid = shadow.map(|shadow| shadow.uid.clone()).unwrap_or_default();
-        let version = shadow.map(|shadow| shadow.resource_version.clone()).unwrap_or_default();
-        let told = match &deed {
-            Deed::Create { beyond, .. } => beyond.clone(),
-            Deed::Refuse(refusal) => Some(refusal.clone()),
-            _ => None,
-        };
-        let write = match deed {
-            Deed::Create { peer, pod, .. } => {
-                let requests = shadow.map(|shadow| Arc::clone(&shadow.requests)).unwrap_or_default();
-                index.ledger.reserve(key, peer, requests, now);
-                index.memory.stop_waiting(key);
-                self.0.metrics.created(since);
-                Write::create(target.clone(), &*pod)
-            }
-            Deed::Delete { uid } => Ok(Write::delete(target.clone(), &uid)),
-            Deed::Finish { phase, pod } => {
-                Write::merge_status(target.clone(), &version, &json!({ "phase": phase, "podUID": pod }))
-            }
-            Deed::Refuse(refusal) => {
-                self.0.metrics.refused(refusal.reason);
-                Write::merge_status(target.clone(), &version, &conditions("False", &refusal, now))
-            }
-            Deed::Admit => {
-                let refusal = Refusal::new(RUNS, "the pod was made");
-                Write::merge_status(target.clone(), &version, &conditions("True", &refusal, now))
-            }
-        };
+        let report = report(&index, key, &deed);
+        self.count(&mut index, key, &deed, since, now);
+        let write = write(&index, key, meant.0.clone(), deed, now);
         drop(index);
-        if let Some(told) = told {
-            self.report(queue, key, &uid, &told, now);
+        if let Some((about, told)) = report {
+            self.report(queue, &objects::event(&about, key, &told, &self.0.settings.pod, now));
         }
         write.inspect_err(|error| tracing::error!(pod = %key, %error, "this object cannot be made")).ok()
     }
 
-    fn report(&self, queue: &Queue, key: &Key, uid: &str, told: &Refusal, now: Timestamp) {
-        let event = objects::event(key, uid, told, &self.0.settings.pod, now);
+    /// Counts what is about to be done.
+    fn count(&self, index: &mut Index, key: &Key, deed: &Deed, since: Instant, now: Timestamp) {
+        match deed {
+            Deed::Create { peer, .. } => {
+                let shadow = index.shadows.get(key);
+                let requests = shadow.map(|shadow| Arc::clone(&shadow.requests)).unwrap_or_default();
+                index.ledger.reserve(key, peer.clone(), requests, now);
+                index.memory.stop_waiting(key);
+                self.0.metrics.created(since);
+            }
+            Deed::Change(change) => {
+                if let Some((peer, growth)) = &change.growth {
+                    index.ledger.grow(key, peer.clone(), growth.clone(), now);
+                    index.memory.stop_waiting(key);
+                }
+            }
+            Deed::Count { pause, .. } if pause.is_positive() => {
+                index.memory.hold(key, now.checked_add(*pause).unwrap_or(Timestamp::MAX));
+            }
+            Deed::Refuse(refusal) | Deed::Deny { refusal, .. } => self.0.metrics.refused(refusal.reason),
+            Deed::Count { .. }
+            | Deed::Delete { .. }
+            | Deed::Finish { .. }
+            | Deed::Admit
+            | Deed::Reconcile => {}
+        }
+    }
+
+    fn report(&self, queue: &Queue, event: &Event) {
         let target = Target::of::<Event>(Key::new(
             event.metadata.namespace.as_deref(),
             event.metadata.name.as_deref().unwrap_or_default(),
         ));
-        match Write::create(target, &event) {
+        match Write::create(target, event) {
             Ok(write) => match queue.write(&write.or_exists()) {
                 Enqueued::Full => tracing::warn!("too many writes wait; this event is lost"),
                 Enqueued::Queued | Enqueued::Coalesced | Enqueued::Equal => {}
             },
-            Err(error) => tracing::error!(pod = %key, %error, "this event cannot be made"),
+            Err(error) => tracing::error!(%error, "this event cannot be made"),
         }
     }
 }
 
-/// A pod was not made, or not removed.
+/// What is to be told beside a deed, and about which object.
+fn report(index: &Index, key: &Key, deed: &Deed) -> Option<(About, Refusal)> {
+    let uid = || index.shadows.get(key).map(|shadow| shadow.uid.to_string()).unwrap_or_default();
+    match deed {
+        Deed::Create { beyond, .. } => Some((About::ShadowPod(uid()), beyond.clone()?)),
+        Deed::Refuse(refusal) => Some((About::ShadowPod(uid()), refusal.clone())),
+        // Consumers listen to warnings about their pods.
+        Deed::Change(change) => Some((About::Pod(change.uid.clone()), change.beyond.clone()?)),
+        Deed::Deny { refusal, pod } => Some((About::Pod(pod.clone()), refusal.clone())),
+        _ => None,
+    }
+}
+
+/// The write by which a deed is done.
+fn write(
+    index: &Index,
+    key: &Key,
+    target: Target,
+    deed: Deed,
+    now: Timestamp,
+) -> Result<Write, serde_json::Error> {
+    let shadow = index.shadows.get(key);
+    let version = shadow.map(|shadow| shadow.resource_version.clone()).unwrap_or_default();
+    let status = |target: Target, said: Option<Condition>, told: Option<Condition>| {
+        let before = |said: &Option<Said>, type_| said.as_ref().map(|said| repeated(type_, said));
+        let said = said.or_else(|| before(&shadow?.said, CREATED));
+        let told = told.or_else(|| before(&shadow?.told, UP_TO_DATE));
+        let conditions: Vec<Condition> = said.into_iter().chain(told).collect();
+        Write::merge_status(target, &version, &json!({ "conditions": conditions }))
+    };
+    match deed {
+        Deed::Create { pod, .. } => Write::create(target, &*pod),
+        Deed::Delete { uid } => Ok(Write::delete(target, &uid)),
+        Deed::Change(change) => Write::strategic(target, change.part, &change.uid, &change.patch),
+        Deed::Finish { phase, pod } => {
+            Write::merge_status(target, &version, &json!({ "phase": phase, "podUID": pod }))
+        }
+        Deed::Count { pod, recreations, .. } => {
+            Write::merge_status(target, &version, &json!({ "recreations": recreations, "podUID": pod }))
+        }
+        Deed::Refuse(refusal) => status(target, Some(condition(CREATED, "False", &refusal, now)), None),
+        Deed::Admit => {
+            let made = Refusal::new(RUNS, "the pod was made");
+            status(target, Some(condition(CREATED, "True", &made, now)), None)
+        }
+        Deed::Deny { refusal, .. } => {
+            status(target, None, Some(condition(UP_TO_DATE, "False", &refusal, now)))
+        }
+        Deed::Reconcile => {
+            let changed = Refusal::new(CHANGED, "the pod is as it should be");
+            status(target, None, Some(condition(UP_TO_DATE, "True", &changed, now)))
+        }
+    }
+}
+
+/// A pod was not made, not changed, or not removed.
 pub(super) fn note_failed_pod(index: &mut Index, key: &Key, failed: &Failed, now: Timestamp) {
-    let freed = index.ledger.release(key);
+    let made = index.ledger.release(key);
+    let freed = index.ledger.release_growth(key).or_else(|| made.clone());
     let refusal = match failed.reason {
         Reason::Forbidden if failed.message.contains("exceeded quota") => {
             Some(Refusal::new(QUOTA_EXCEEDED, &failed.message))
         }
         Reason::Forbidden => Some(Refusal::new(FORBIDDEN, &failed.message)),
         Reason::Refused => Some(Refusal::new(INVALID, &failed.message)),
-        Reason::Conflict if index.pods.get(key).is_none() => Some(Refusal::new(FAILED, &failed.message)),
+        // Another pod has the name; one that was to be changed and is gone is made again without a pause.
+        Reason::Conflict if made.is_some() && index.pods.get(key).is_none() => {
+            Some(Refusal::new(FAILED, &failed.message))
+        }
         // Nothing that the consumer could do about it; it is tried again.
         _ => None,
     };
@@ -157,24 +213,44 @@ pub(super) fn note_failed_pod(index: &mut Index, key: &Key, failed: &Failed, now
     }
 }
 
-/// The object that a deed is done to, and whether to its status.
-fn slot(key: &Key, deed: &Deed) -> (Target, bool) {
+/// What a deed is done to.
+fn slot(key: &Key, deed: &Deed) -> (Target, Part) {
+    let pod = || Target::of::<Pod>(key.clone());
     match deed {
-        Deed::Create { .. } | Deed::Delete { .. } => (Target::of::<Pod>(key.clone()), false),
-        Deed::Finish { .. } | Deed::Refuse(_) | Deed::Admit => (Target::of::<ShadowPod>(key.clone()), true),
+        Deed::Create { .. } | Deed::Delete { .. } => (pod(), Part::Object),
+        Deed::Change(change) => (pod(), change.part),
+        Deed::Finish { .. }
+        | Deed::Refuse(_)
+        | Deed::Admit
+        | Deed::Deny { .. }
+        | Deed::Reconcile
+        | Deed::Count { .. } => (Target::of::<ShadowPod>(key.clone()), Part::Status),
     }
 }
 
-/// The one condition of a ShadowPod.
-fn conditions(status: &str, said: &Refusal, now: Timestamp) -> Value {
+/// A condition of a ShadowPod.
+fn condition(type_: &str, status: &str, said: &Refusal, now: Timestamp) -> Condition {
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-    let condition = Condition {
-        type_: CREATED.to_owned(),
+    let mut message = said.message.clone();
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+    Condition {
+        type_: type_.to_owned(),
         status: status.to_owned(),
         reason: said.reason.to_owned(),
-        message: said.message.clone(),
+        message,
         last_transition_time: Time(now),
         observed_generation: None,
-    };
-    json!({ "conditions": [condition] })
+    }
+}
+
+/// A condition as it was said before.
+fn repeated(type_: &str, said: &Said) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: if said.fine { "True" } else { "False" }.to_owned(),
+        reason: said.reason.to_string(),
+        message: said.message.to_string(),
+        last_transition_time: Time(said.since),
+        observed_generation: None,
+    }
 }
