@@ -79,6 +79,10 @@ pub const MANAGED_BY: &str = "liqo.io/managed-by";
 /// Value of [`MANAGED_BY`] on the pods made for a [`ShadowPod`](crate::ShadowPod).
 pub const MANAGED_BY_SHADOW_POD: &str = "shadowpod";
 
+/// On a [`ShadowPod`](crate::ShadowPod) and its pod, with the value `true`: it must never run twice, see
+/// [`fence`](crate::fence).
+pub const FENCED: &str = "liqo.io/fenced";
+
 /// On a reflected object: the cluster ID it comes from. Objects without it are not ours to touch.
 pub const REFLECTION_ORIGIN: &str = "virtualkubelet.liqo.io/origin";
 

@@ -53,6 +53,7 @@ pub mod conditions;
 pub mod contract;
 mod crds;
 pub mod credentials;
+pub mod fence;
 pub mod finalizers;
 pub mod fingerprint;
 pub mod foreign_cluster;

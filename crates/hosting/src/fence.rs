@@ -171,7 +171,12 @@ pub(crate) fn stop(index: &Index, key: &Key, pod: &PodFacts) -> Option<Deed> {
 }
 
 /// Why a pod is not made now, if it must never run twice and its consumer is not heard of: nothing to say yet, or what.
-pub(crate) fn hold(index: &Index, shadow: &Shadow, peer: &ClusterId, now: Timestamp) -> Option<Option<Refusal>> {
+pub(crate) fn hold(
+    index: &Index,
+    shadow: &Shadow,
+    peer: &ClusterId,
+    now: Timestamp,
+) -> Option<Option<Refusal>> {
     let held = shadow.is_fenced() && !index.hears_of(peer);
     held.then(|| (now.duration_since(shadow.created) >= PATIENCE).then(refusal))
 }

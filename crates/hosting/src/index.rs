@@ -9,6 +9,7 @@ use liqo_kit::index::Grouped;
 use liqo_kit::{Index as Indexed, Key, Store};
 
 use crate::claims::Claims;
+use crate::fence::Fence;
 use crate::pods::{HouseRules, PodFacts, Priority, Shadow};
 
 mod feed;
@@ -50,6 +51,7 @@ pub(crate) struct Index {
     pub(crate) ledger: Ledger,
     pub(crate) claims: Claims,
     pub(crate) memory: Memory,
+    pub(crate) fence: Fence,
     grants: BTreeMap<ClusterId, Grant>,
     rules: BTreeMap<ClusterId, Arc<HouseRules>>,
     pub(crate) changed: Changed,
@@ -85,6 +87,7 @@ impl Default for Index {
             ledger: Ledger::default(),
             claims: Claims::default(),
             memory: Memory::default(),
+            fence: Fence::default(),
             grants: BTreeMap::new(),
             rules: BTreeMap::new(),
             changed: Changed { papers: true, all: true, ..Changed::default() },

@@ -19,6 +19,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod claims;
+mod fence;
 mod index;
 mod metrics;
 mod namespaces;

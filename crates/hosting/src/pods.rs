@@ -13,6 +13,7 @@ use liqo_core::contract::Enforcement;
 use liqo_core::names::ClusterId;
 use liqo_kit::Key;
 
+use crate::fence;
 use crate::index::{Grant, Index};
 
 mod changes;
@@ -71,6 +72,8 @@ pub(crate) enum Deed {
     Create { peer: ClusterId, pod: Box<Pod>, beyond: Option<Refusal> },
     /// Take the pod away.
     Delete { uid: String },
+    /// Take the pod away, in so many seconds at most, and tell why.
+    Stop { uid: String, grace: u32, refusal: Refusal },
     /// Note how the pod ended, so that it is not made again.
     Finish { phase: PodPhase, pod: String },
     /// Tell why there is no pod.
@@ -90,6 +93,9 @@ pub(crate) enum Deed {
 /// What is missing; nothing if all is as it should be.
 pub(crate) fn plan(index: &Index, key: &Key, now: Timestamp) -> Option<Deed> {
     let pod = index.pods.get(key);
+    if let Some(stop) = pod.and_then(|pod| fence::stop(index, key, pod)) {
+        return Some(stop);
+    }
     let Some(shadow) = index.shadows.get(key).filter(|shadow| !shadow.deleting) else {
         return pod.and_then(remove);
     };
@@ -111,13 +117,16 @@ pub(crate) fn plan(index: &Index, key: &Key, now: Timestamp) -> Option<Deed> {
             if index.ledger.is_reserved(key) {
                 return None;
             }
+            let peer = space.peer.clone()?;
+            if let Some(why) = fence::hold(index, shadow, &peer, now) {
+                return why.and_then(|refusal| refuse(shadow, refusal));
+            }
             if let Some(loss) = index.memory.loss(key, shadow) {
                 return Some(loss.count(shadow, now));
             }
             if index.memory.is_held(key, now) {
                 return None;
             }
-            let peer = space.peer.clone()?;
             match admit(index, key, shadow, &peer, now) {
                 Ok((pod, beyond)) => Some(Deed::Create { peer, pod: Box::new(pod), beyond }),
                 Err(refusal) => refuse(shadow, refusal),

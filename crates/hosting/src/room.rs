@@ -4,18 +4,21 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use liqo_api::names::{CONTRACT_QUOTA, Identity, REMOTE_TENANT_BINDING};
-use liqo_api::{Contract, NamespaceMap, ResourceOffer, ShadowPod, SharingPolicy, labels};
+use liqo_api::{Contract, NamespaceMap, ResourceOffer, ShadowPod, SharingPolicy, fence, labels};
 use liqo_kit::health::Checks;
 use liqo_kit::lease::Leadership;
 use liqo_kit::watch::{MetaOnly, Scope, WatchMetrics, WatchStatus, Wire};
 use liqo_kit::{Shared, Sink, Supervisor, Watch};
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
+use crate::fence::Renewal;
 use crate::index::{Bid, Binding, Deal, House, Index, Map, Quota, QuotaOnWire, Space, SpaceOnWire, Tenant};
 use crate::metrics::HostingMetrics;
 use crate::objects::MADE_HERE;
@@ -136,6 +139,10 @@ impl Watching<'_> {
         let ours = format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_SHADOW_POD);
         let pods = Scope::all::<Pod>().labels(ours);
         self.start("pods", Watch::projected(self.client(), pods, |it: PodOnWire| PodFacts::read(it)));
+        let clock = self.room.0.settings.clock.clone();
+        let leases = Scope::all::<Lease>().fields(named(fence::LEASE));
+        let read = move |it: Lease| Renewal::read(&it, clock.now(), Instant::now());
+        self.start("leases", Watch::projected(self.client(), leases, read));
     }
 
     fn start<W: Wire, T: Send + 'static>(&self, name: &str, watch: Watch<W, T>)

@@ -1,5 +1,6 @@
 //! What this room must be allowed to do, and what it allows consumers.
 
+use liqo_api::fence;
 use liqo_api::names::REMOTE_TENANT_ROLE;
 use liqo_kit::rbac::Rule;
 
@@ -66,6 +67,13 @@ pub const RULES: &[Rule] = &[
         &["list", "watch"],
         "give no pod of a consumer more priority than its policy grants",
     ),
+    Rule::cluster(
+        &["coordination.k8s.io"],
+        &["leases"],
+        &["list", "watch"],
+        "stop pods that must never run twice when their consumer is not heard of",
+    )
+    .named(&[fence::LEASE]),
     Rule::cluster(&["events.k8s.io"], &["events"], &["create"], "tell why a pod is not run"),
 ];
 

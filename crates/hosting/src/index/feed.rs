@@ -148,13 +148,18 @@ impl Indexed<Shadow> for Index {
         } else if before.is_some_and(|before| !before.wants_the_same(&object)) {
             self.memory.begin_anew(key);
         }
+        if object.is_fenced() && before.is_none() {
+            self.fence.expect(key, object.created);
+        }
         self.shadows.apply(key, object);
+        self.note_fence(key);
         self.changed.pods.insert(key.clone());
     }
 
     fn delete(&mut self, key: &Key) {
         self.memory.forget(key);
         self.shadows.delete(key);
+        self.note_fence(key);
         self.changed.pods.insert(key.clone());
     }
 }
@@ -174,6 +179,7 @@ impl Indexed<PodFacts> for Index {
         self.memory.recover(key);
         self.ledger.release(key);
         self.pods.apply(key, object);
+        self.note_fence(key);
         self.settle(key);
         self.changed.pods.insert(key.clone());
     }
@@ -190,6 +196,7 @@ impl Indexed<PodFacts> for Index {
         }
         self.ledger.release_growth(key);
         self.pods.delete(key);
+        self.note_fence(key);
         self.settle(key);
         self.changed.pods.insert(key.clone());
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use liqo_api::annotations::{PASSED_METADATA, PASSED_SPEC};
+use liqo_api::labels::{FENCED, TRUE};
 use liqo_api::shadow_pod::{CREATED, PodPhase, UP_TO_DATE};
 use liqo_core::Resources;
 use liqo_kit::watch::{Identity, Meta, Pairs, Wire};
@@ -19,6 +20,8 @@ use super::translate::BORNE;
 
 /// For how long API servers let pods bear nodes that come and go, where nobody says otherwise.
 const USUAL_SECONDS: i64 = 300;
+/// How many seconds API servers give pods to end, where nobody says otherwise.
+const USUAL_GRACE: u32 = 30;
 
 /// A ShadowPod as it is read.
 #[derive(Deserialize)]
@@ -159,7 +162,7 @@ impl Shadow {
 }
 
 fn is_fenced(of: &Pairs) -> bool {
-    of.get(labels::FENCED) == Some(labels::TRUE)
+    of.get(FENCED) == Some(TRUE)
 }
 
 /// A digest of what Kubernetes lets be changed of a pod that runs, apart from its size.

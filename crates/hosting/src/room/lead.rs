@@ -133,7 +133,9 @@ impl Room {
         self.hand_in_pods(queue, &mut round.pods, now);
         self.0.metrics.show(&self.0.index.read());
         let due = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
-        wake.map_or(LOOK_AGAIN, |wake| due(wake).min(LOOK_AGAIN)).max(PAUSE)
+        let fence = self.0.index.read().fence.next(now, Instant::now());
+        let next = wake.map(due).into_iter().chain(fence).min();
+        next.map_or(LOOK_AGAIN, |next| next.min(LOOK_AGAIN)).max(PAUSE)
     }
 
     /// Brings up to date what plans depend on, and says what to look at, and when to do this again at the latest.
@@ -154,6 +156,7 @@ impl Room {
             index.ledger.release_growth(&key);
             index.changed.pods.insert(key);
         }
+        index.listen(now, Instant::now());
         let due = index.memory.take_due(now);
         index.changed.pods.extend(due);
         let mut changed = std::mem::take(&mut index.changed);

@@ -69,6 +69,7 @@ impl Room {
         let mut index = self.0.index.write();
         // What was counted is of an attempt that failed: what was made is seen by now.
         index.ledger.release(key);
+        index.listen(now, Instant::now());
         let deed = pods::plan(&index, key, now)?;
         if slot(key, &deed) != *meant {
             // Something else is to be done by now.
@@ -107,6 +108,7 @@ impl Room {
             Deed::Refuse(refusal) | Deed::Deny { refusal, .. } => self.0.metrics.refused(refusal.reason),
             Deed::Count { .. }
             | Deed::Delete { .. }
+            | Deed::Stop { .. }
             | Deed::Finish { .. }
             | Deed::Admit
             | Deed::Reconcile => {}
@@ -133,7 +135,9 @@ fn report(index: &Index, key: &Key, deed: &Deed) -> Option<(About, Refusal)> {
     let uid = || index.shadows.get(key).map(|shadow| shadow.uid.to_string()).unwrap_or_default();
     match deed {
         Deed::Create { beyond, .. } => Some((About::ShadowPod(uid()), beyond.clone()?)),
-        Deed::Refuse(refusal) => Some((About::ShadowPod(uid()), refusal.clone())),
+        Deed::Refuse(refusal) | Deed::Stop { refusal, .. } => {
+            Some((About::ShadowPod(uid()), refusal.clone()))
+        }
         // Consumers listen to warnings about their pods.
         Deed::Change(change) => Some((About::Pod(change.uid.clone()), change.beyond.clone()?)),
         Deed::Deny { refusal, pod } => Some((About::Pod(pod.clone()), refusal.clone())),
@@ -161,6 +165,7 @@ fn write(
     match deed {
         Deed::Create { pod, .. } => Write::create(target, &*pod),
         Deed::Delete { uid } => Ok(Write::delete(target, &uid)),
+        Deed::Stop { uid, grace, .. } => Ok(Write::delete(target, &uid).grace(grace)),
         Deed::Change(change) => Write::strategic(target, change.part, &change.uid, &change.patch),
         Deed::Finish { phase, pod } => {
             Write::merge_status(target, &version, &json!({ "phase": phase, "podUID": pod }))
@@ -217,7 +222,7 @@ pub(super) fn note_failed_pod(index: &mut Index, key: &Key, failed: &Failed, now
 fn slot(key: &Key, deed: &Deed) -> (Target, Part) {
     let pod = || Target::of::<Pod>(key.clone());
     match deed {
-        Deed::Create { .. } | Deed::Delete { .. } => (pod(), Part::Object),
+        Deed::Create { .. } | Deed::Delete { .. } | Deed::Stop { .. } => (pod(), Part::Object),
         Deed::Change(change) => (pod(), change.part),
         Deed::Finish { .. }
         | Deed::Refuse(_)
