@@ -15,7 +15,7 @@ use kube::api::ObjectMeta;
 use liqo_api::credentials::REMOTE_CERTIFICATE_SECRET;
 use liqo_api::foreign_cluster::{DiscoveryType, ForeignIdentity};
 use liqo_api::names::{ClusterId, Identity};
-use liqo_api::{ForeignCluster, ForeignClusterSpec, annotations, credentials, finalizers, labels};
+use liqo_api::{ForeignCluster, ForeignClusterSpec, annotations, credentials, fence, finalizers, labels};
 use liqo_kit::rbac::Rule;
 use sha2::{Digest, Sha256};
 
@@ -47,7 +47,7 @@ pub(crate) const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 ///
 /// It asks for resources, sees and answers offers, and sees and signs contracts. It creates offers and contracts, because
 /// who calls and who lends are two questions; it deletes neither, as what was agreed on is not one side's to remove. It says
-/// which namespaces it wants.
+/// which namespaces it wants, and that it is there.
 pub const PEER_RULES: &[Rule] = &[
     Rule::namespace(
         &["discovery.liqo.io"],
@@ -73,6 +73,14 @@ pub const PEER_RULES: &[Rule] = &[
         &["get", "list", "watch", "create", "update", "patch", "delete"],
         "say which namespaces it wants here, and see which it has",
     ),
+    // Bound to the name, `create` allows to apply that one, and not to post any.
+    Rule::namespace(
+        &["coordination.k8s.io"],
+        &["leases"],
+        &["get", "create", "patch"],
+        "say that it is there, for pods that must never run twice",
+    )
+    .named(&[fence::LEASE]),
 ];
 
 type Labels = BTreeMap<String, String>;
@@ -121,6 +129,7 @@ pub(crate) fn peer_policy() -> Vec<PolicyRule> {
     let policy = |rule: &Rule| PolicyRule {
         api_groups: Some(texts(rule.groups)),
         resources: Some(texts(rule.resources)),
+        resource_names: Some(texts(rule.names)).filter(|names| !names.is_empty()),
         verbs: texts(rule.verbs),
         ..PolicyRule::default()
     };

@@ -1,5 +1,6 @@
 //! What this room must be allowed to do.
 
+use liqo_api::fence;
 use liqo_kit::rbac::Rule;
 
 use crate::objects::SIGNER;
@@ -117,4 +118,11 @@ pub const RULES: &[Rule] = &[
         &["get", "list", "watch", "create", "update", "patch", "delete"],
         "give peers the right to ask for namespaces",
     ),
+    Rule::cluster(
+        &["coordination.k8s.io"],
+        &["leases"],
+        &["get", "create", "patch"],
+        "give peers the right to say that they are there",
+    )
+    .named(&[fence::LEASE]),
 ];

@@ -12,6 +12,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patc
 use kube::{Api, Client, Config};
 use liqo_authentication::PEER_RULES;
 use liqo_chart::{Chart, Release};
+use liqo_kit::rbac::Rule;
 use liqo_sandbox::ClusterSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use tokio::time::{Instant, sleep};
 const NAMESPACE: &str = "liqo-tenant-peer";
 const PEER: &str = "peer-id";
 const US: &str = "our-id";
-const KINDS: [&str; 4] = ["resourcerequests", "resourceoffers", "contracts", "namespacemaps"];
+const KINDS: [&str; 5] = ["resourcerequests", "resourceoffers", "contracts", "namespacemaps", "leases"];
 /// A policy is in force some time after it was created; a loaded machine needs longer.
 const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -65,7 +66,8 @@ async fn a_peer_writes_what_is_its_own_and_nothing_else() {
         wrong.extend(attempt.wrong(&peer, kind, &table.base[kind], false).await);
     }
     // The same with every right there is: the policy stands by itself.
-    let resources = "--resource=*.discovery.liqo.io,*.sharing.liqo.io,*.virtualkubelet.liqo.io";
+    let resources =
+        "--resource=*.discovery.liqo.io,*.sharing.liqo.io,*.virtualkubelet.liqo.io,*.coordination.k8s.io";
     installed.kubectl(&["create", "clusterrole", "all", "--verb=*", resources]);
     bind(&installed, "all", PEER);
     until_bound(&peer).await;
@@ -127,10 +129,8 @@ async fn prepare(installed: &Installed, admin: &Client, table: &Table) {
         let is_meant = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == "liqo-peers";
         put(admin, rendered.iter().find(is_meant).unwrap()).await;
     }
-    let rules: Vec<Value> = PEER_RULES
-        .iter()
-        .map(|rule| json!({ "apiGroups": rule.groups, "resources": rule.resources, "verbs": rule.verbs }))
-        .collect();
+    let rule = |rule: &Rule| json!({ "apiGroups": rule.groups, "resources": rule.resources, "resourceNames": rule.names, "verbs": rule.verbs });
+    let rules: Vec<Value> = PEER_RULES.iter().map(rule).collect();
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": rules,
         "metadata": { "name": "peer", "namespace": NAMESPACE },
@@ -186,13 +186,14 @@ fn parse(object: Value) -> DynamicObject {
 }
 
 fn api(client: &Client, plural: &str) -> Api<DynamicObject> {
-    let (group, kind) = match plural {
-        "resourcerequests" => ("discovery.liqo.io", "ResourceRequest"),
-        "resourceoffers" => ("sharing.liqo.io", "ResourceOffer"),
-        "namespacemaps" => ("virtualkubelet.liqo.io", "NamespaceMap"),
-        _ => ("sharing.liqo.io", "Contract"),
+    let (group, version, kind) = match plural {
+        "resourcerequests" => ("discovery.liqo.io", "v1alpha1", "ResourceRequest"),
+        "resourceoffers" => ("sharing.liqo.io", "v1alpha1", "ResourceOffer"),
+        "namespacemaps" => ("virtualkubelet.liqo.io", "v1alpha1", "NamespaceMap"),
+        "leases" => ("coordination.k8s.io", "v1", "Lease"),
+        _ => ("sharing.liqo.io", "v1alpha1", "Contract"),
     };
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1alpha1", kind), plural);
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
     Api::namespaced_with(client.clone(), NAMESPACE, &resource)
 }
 

@@ -340,7 +340,8 @@ fn needs(request: &Request, rule: &Rule, verb: &str, resource: &str) -> bool {
 fn is_not_shown(rule: &Rule, verb: &str, resource: &str) -> bool {
     // Nobody can give what it has not got.
     let is_given = liqo_authentication::PEER_RULES.iter().any(|given| {
-        (given.groups, given.resources, given.verbs) == (rule.groups, rule.resources, rule.verbs)
+        (given.groups, given.resources, given.names, given.verbs)
+            == (rule.groups, rule.resources, rule.names, rule.verbs)
     });
     is_given || LOOKED_AT.contains(&(verb, resource)) || RARE.contains(&(verb, resource, rule.scope))
 }
