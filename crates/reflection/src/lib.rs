@@ -10,6 +10,7 @@
 //!
 //! What is at a provider without our label is never touched. What is translated, kind by kind, is in `docs/reflection.md`.
 
+mod fence;
 mod metrics;
 mod mirror;
 mod pods;

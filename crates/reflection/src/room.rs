@@ -16,8 +16,10 @@ use liqo_kit::{Shared, Sink, Supervisor, Watch};
 use liqo_providers::ByCluster;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::Settings;
+use crate::fence::Ties;
 use crate::metrics::ReflectionMetrics;
 use crate::mirror::index::Mirror;
 use crate::pods::facts::{Home, Mapping, VirtualNode};
@@ -25,6 +27,7 @@ use crate::pods::index::Pods;
 use crate::pods::plan::Standing;
 
 mod copies;
+mod fence;
 mod hand_in;
 mod lead;
 mod links;
@@ -52,6 +55,8 @@ struct Inner {
     pods_here: Mutex<Option<WatchStatus>>,
     leading: Mutex<Option<Leadership>>,
     links: Mutex<links::Links>,
+    /// Our Leases at providers.
+    ties: Mutex<Ties>,
     tries: Mutex<hand_in::Tries>,
     told: Mutex<BTreeSet<String>>,
     metrics: ReflectionMetrics,
@@ -79,6 +84,7 @@ impl Room {
             pods_here: Mutex::new(None),
             leading: Mutex::new(None),
             links: Mutex::default(),
+            ties: Mutex::new(Ties::new(Instant::now())),
             tries: Mutex::default(),
             told: Mutex::default(),
             metrics: ReflectionMetrics::default(),

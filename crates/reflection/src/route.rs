@@ -45,8 +45,14 @@ impl Route<'_> {
 
 /// Whether this label says how we treat the object here; at the provider it would say that about the copy.
 fn is_ours(key: &str) -> bool {
-    [labels::SHADOW_POD, labels::MANAGED_BY, labels::REFLECTION_ORIGIN, labels::REFLECTION_DESTINATION]
-        .contains(&key)
+    [
+        labels::SHADOW_POD,
+        labels::MANAGED_BY,
+        labels::FENCED,
+        labels::REFLECTION_ORIGIN,
+        labels::REFLECTION_DESTINATION,
+    ]
+    .contains(&key)
 }
 
 /// The annotations that an object has at the provider.

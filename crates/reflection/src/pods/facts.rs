@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::outgoing::Draft;
 use super::status::{READY, fingerprint, kubelets_part, place};
 use super::volumes::{self, Tokens};
+use crate::fence;
 use crate::route::digest_of;
 
 /// A pod at home that is bound to a node.
@@ -39,6 +40,8 @@ pub(crate) struct Home {
     pub(crate) closed_gate: Option<Box<str>>,
     /// The tokens it reads.
     pub(crate) tokens: Option<Box<Tokens>>,
+    /// Whether it must never run twice.
+    pub(crate) fenced: bool,
 }
 
 impl Home {
@@ -56,10 +59,14 @@ impl Home {
         let ready = is_true(READY);
         let phase = status.phase.as_deref().unwrap_or_default();
         let (finished, pending) = (["Succeeded", "Failed"].contains(&phase), phase == super::status::PENDING);
+        let meta = &pod.metadata;
+        let fenced =
+            fence::must_be_fenced(meta.owner_references.as_ref(), meta.annotations.as_ref(), &spec);
         let draft = Draft {
             labels: pod.metadata.labels.unwrap_or_default(),
             annotations: pod.metadata.annotations.unwrap_or_default(),
             spec,
+            fenced,
         };
         // A pod's specification was JSON a moment ago.
         let draft = serde_json::to_vec(&draft).unwrap_or_default();
@@ -76,6 +83,7 @@ impl Home {
             shown: fingerprint(&kubelets_part(status)),
             closed_gate,
             tokens,
+            fenced,
         })
     }
 }

@@ -23,6 +23,8 @@ const ALL: u8 = SHADOWS | PODS;
 pub(crate) struct Pods {
     home: HashMap<Key, Home>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
+    /// Those of home that must never run twice, and have not ended.
+    fenced: BTreeSet<Key>,
     nodes: BTreeMap<Box<str>, VirtualNode>,
     maps: BTreeMap<Key, Mapping>,
     /// The namespaces at providers: by namespace at home, then by provider.
@@ -135,6 +137,19 @@ impl Pods {
         if let Some(place) = self.places.get_mut(namespace).and_then(|places| places.get_mut(provider)) {
             change(place);
         }
+    }
+
+    /// The providers where something runs that must never run twice.
+    pub(crate) fn providers_of_fenced(&self) -> BTreeSet<Box<str>> {
+        let homes = self.fenced.iter().filter_map(|key| self.home.get(key));
+        let nodes: BTreeSet<&str> = homes.map(|home| &*home.node).collect();
+        nodes.into_iter().filter_map(|node| self.nodes.get(node)).map(|node| node.provider.clone()).collect()
+    }
+
+    /// Whether all that is here is known, and all that is at this provider.
+    pub(crate) fn knows(&self, provider: &str) -> bool {
+        let mut places = self.places.values().filter_map(|places| places.get(provider));
+        self.synced && places.all(Place::is_known)
     }
 
     /// The namespace at home that this one at a provider is for.
@@ -289,12 +304,18 @@ impl liqo_kit::Index<Home> for Pods {
             self.token_users = self.token_users.wrapping_add(1);
         }
         self.by_node.entry(Arc::clone(&pod.node)).or_default().insert(key.clone());
+        if pod.fenced && !pod.finished {
+            self.fenced.insert(key.clone());
+        } else {
+            self.fenced.remove(key);
+        }
         self.home.insert(key.clone(), pod);
         self.touch(key.clone());
     }
 
     fn delete(&mut self, key: &Key) {
         self.refused.remove(key);
+        self.fenced.remove(key);
         if let Some(pod) = self.home.remove(key) {
             self.leave_node(key, &pod.node);
             if pod.tokens.is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, EnvFromSource, EnvVar, EphemeralContainer, PodSpec, Toleration};
 use kube::api::ObjectMeta;
 use liqo_api::shadow_pod::{ShadowPod, ShadowPodSpec};
-use liqo_api::{annotations, names};
+use liqo_api::{annotations, labels, names};
 use serde::{Deserialize, Serialize};
 
 use super::volumes;
@@ -34,6 +34,9 @@ pub(crate) struct Draft {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) spec: PodSpec,
+    /// Whether it must never run twice.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) fenced: bool,
 }
 
 /// What a ShadowPod's annotation says if it was made from this draft for this route.
@@ -52,10 +55,14 @@ pub(crate) fn shadow_pod(
     let mut notes = route::annotations(Some(&draft.annotations));
     notes.insert(annotations::POD_UID.to_owned(), uid.to_owned());
     notes.insert(annotations::CONTENT.to_owned(), content(source, route));
+    let mut labels = route.labels(Some(&draft.labels));
+    if draft.fenced {
+        labels.insert(labels::FENCED.to_owned(), labels::TRUE.to_owned());
+    }
     let metadata = ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(route.remote.to_owned()),
-        labels: Some(route.labels(Some(&draft.labels))),
+        labels: Some(labels),
         annotations: Some(notes),
         ..ObjectMeta::default()
     };

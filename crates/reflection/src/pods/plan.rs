@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodStatus;
-use liqo_api::ShadowPod;
+use liqo_api::{ShadowPod, fence};
 use liqo_api::shadow_pod::PodPhase;
 use liqo_kit::Key;
 use serde_json::Value;
@@ -14,6 +14,7 @@ use super::facts::{Home, Remote, Shadow};
 use super::index::{Place, Pods};
 use super::outgoing::{self, Draft};
 use super::status::{self, Urgency};
+use crate::fence::SILENCE;
 use crate::reports::Report;
 use crate::route::Route;
 use crate::translate::Translate;
@@ -51,6 +52,8 @@ pub(crate) struct View<'a> {
     /// What is known of a provider; nothing of one that we have no access to.
     pub(crate) standing: &'a dyn Fn(&str) -> Option<Standing>,
     pub(crate) translate: &'a dyn Translate,
+    /// How long nobody has told a provider to keep what must never run twice; measured, not read off a clock.
+    pub(crate) silence: &'a dyn Fn(&str) -> Duration,
     pub(crate) now: Timestamp,
 }
 
@@ -148,13 +151,14 @@ impl<'a> Here<'a> {
         let (Some(standing), Some(place)) = (standing, place) else {
             return if self.view.pods.is_mapped(namespace, self.provider) {
                 // It is there, and we cannot look.
-                self.not_ready(UNREACHABLE, &format!("we have no access to {}", self.provider), planned);
+                self.unreachable(&format!("we have no access to {}", self.provider), planned);
             } else {
                 self.without_place(planned);
             };
         };
         if let Some(why) = &standing.gone {
-            return self.unreachable(why, planned);
+            let why = format!("the provider {} does not answer: {why}", self.provider);
+            return self.unreachable(&why, planned);
         }
         if !place.is_known() {
             return;
@@ -191,8 +195,13 @@ impl<'a> Here<'a> {
     /// There is no namespace for it at the provider.
     fn without_place(&self, planned: &mut Planned) {
         if self.home.deleting {
-            // Whatever was there went with the namespace.
-            return planned.step(Step::Finish { uid: self.home.uid.clone() });
+            let answers = (self.view.standing)(self.provider).is_some_and(|standing| standing.gone.is_none());
+            return if self.home.fenced && !answers {
+                self.finish_when_stopped(planned);
+            } else {
+                // Whatever was there went with the namespace.
+                planned.step(Step::Finish { uid: self.home.uid.clone() });
+            };
         }
         let due = later(self.home.since, MAPPING);
         if self.view.now < due {
@@ -212,11 +221,28 @@ impl<'a> Here<'a> {
     }
 
     fn unreachable(&self, why: &str, planned: &mut Planned) {
-        self.not_ready(
-            UNREACHABLE,
-            &format!("the provider {} does not answer: {why}", self.provider),
-            planned,
-        );
+        self.not_ready(UNREACHABLE, why, planned);
+        if self.home.deleting && self.home.fenced {
+            self.finish_when_stopped(planned);
+        }
+    }
+
+    /// What must never run twice may go here when the provider has certainly stopped it, though nobody can see that.
+    fn finish_when_stopped(&self, planned: &mut Planned) {
+        let silence = (self.view.silence)(self.provider);
+        match SILENCE.checked_sub(silence).filter(|left| !left.is_zero()) {
+            Some(left) => planned.wake(self.view.now.checked_add(left).unwrap_or(Timestamp::MAX)),
+            None => {
+                let message = format!(
+                    "the provider {} does not answer, and has stopped the pod by now, as it has not heard from us for {} \
+                     s: it may start elsewhere",
+                    self.provider,
+                    fence::DURATION.as_secs()
+                );
+                planned.report = Some(Report::warning(fence::FENCED, &message));
+                planned.step(Step::Finish { uid: self.home.uid.clone() });
+            }
+        }
     }
 
     fn not_ready(&self, reason: &str, message: &str, planned: &mut Planned) {
@@ -302,6 +328,10 @@ impl<'a> Here<'a> {
             (Some(remote), _) => self.tell_remote(remote, shadow, planned),
             (None, Some(refusal)) => {
                 let (reason, message) = &**refusal;
+                if reason == fence::FENCED && !self.home.pending {
+                    // It ran, and will again when the provider has heard from us.
+                    return self.not_ready(reason, message, planned);
+                }
                 let message = format!("refused by the provider {}: {message}", self.provider);
                 self.not_sent(reason, &message, planned);
             }

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Room;
+use crate::fence::Ties;
 use crate::mirror::kinds::Kind;
 use crate::pods::facts::Home;
 use crate::pods::plan::{Planned, Standing, View, plan, until};
@@ -84,6 +85,7 @@ impl Room {
     pub async fn lead(&self, queue: &Queue, leadership: Leadership) {
         *self.0.leading.lock() = Some(leadership.clone());
         self.0.pods.write().sending = true;
+        *self.0.ties.lock() = Ties::new(Instant::now());
         let watches = self.0.watches.lock().clone();
         let ready = async {
             for watch in &watches {
@@ -130,7 +132,12 @@ impl Room {
                 async move { room.recall(&key).await }
             },
         );
-        tokio::join!(self.keep_looking(queue, stop, round), recalling, self.keep_tokens());
+        tokio::join!(
+            self.keep_looking(queue, stop, round),
+            recalling,
+            self.keep_tokens(),
+            self.keep_fences()
+        );
     }
 
     async fn keep_looking(&self, queue: &Queue, stop: &CancellationToken, mut round: Round) {
@@ -209,7 +216,9 @@ impl Room {
         let standing = |provider: &str| standings.get(provider).cloned();
         let pods = self.0.pods.read();
         let translate = &*self.0.settings.translate;
-        plan(&View { home: me, pods: &pods, standing: &standing, translate, now }, key)
+        let silence = |provider: &str| self.0.ties.lock().silence(provider, Instant::now());
+        let view = View { home: me, pods: &pods, standing: &standing, translate, silence: &silence, now };
+        plan(&view, key)
     }
 
     /// Takes in what is known of the providers now; whoever is concerned is looked at.

@@ -152,6 +152,7 @@ fn a_shadow_pod_names_its_pod_and_what_it_was_made_from() {
         annotations: [("kubectl.kubernetes.io/last-applied-configuration".to_owned(), "{}".to_owned())]
             .into(),
         spec: PodSpec::default(),
+        fenced: false,
     };
     let shadow = shadow_pod("one", "uid-1", draft, "digest", &ROUTE).unwrap();
     let labels = shadow.metadata.labels.unwrap();

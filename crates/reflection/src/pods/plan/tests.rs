@@ -23,6 +23,7 @@ struct World {
     pods: Pods,
     gone: bool,
     access: bool,
+    silence: Duration,
     now: Timestamp,
 }
 
@@ -32,7 +33,7 @@ impl World {
         (pods.sending, pods.synced) = (true, true);
         let node = VirtualNode { provider: "away".into(), address: Some("10.9.8.7".into()) };
         pods.apply(&Key::cluster("liqo-away"), node);
-        let mut world = Self { pods, gone: false, access: true, now: now() };
+        let mut world = Self { pods, gone: false, access: true, silence: Duration::ZERO, now: now() };
         world.map(true);
         world
     }
@@ -117,6 +118,7 @@ impl World {
             pods: &self.pods,
             standing: &standing,
             translate: &Unchanged,
+            silence: &|_| self.silence,
             now: self.now,
         };
         plan(&view, &key())
@@ -293,6 +295,72 @@ fn pods_of_a_provider_that_is_gone_are_not_ready_and_nothing_is_written_there() 
         world.gone = true;
         assert!(world.words().is_empty(), "{:?}", world.plan());
     }
+}
+
+fn fenced(pod: &mut serde_json::Value) {
+    deleting(pod);
+    pod["metadata"]["ownerReferences"] = json!([{ "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": true }]);
+}
+
+#[test]
+fn what_must_never_run_twice_goes_when_its_provider_has_certainly_stopped_it() {
+    let worlds: [fn() -> World; 3] = [
+        || World { gone: true, ..World::new().home(fenced).sent(|_| {}).running() },
+        || World { access: false, ..World::new().home(fenced) },
+        // Its namespace was taken back meanwhile, which the provider cannot know.
+        || World { gone: true, ..World::unmapped().home(fenced) },
+    ];
+    for world in worlds {
+        let mut world = world();
+        for (silence, words) in [(0, vec![]), (27, vec![]), (28, vec!["finish"]), (3000, vec!["finish"])] {
+            world.silence = Duration::from_secs(silence);
+            assert_eq!(world.words(), words, "{silence}");
+        }
+        world.silence = Duration::from_secs(20);
+        assert_eq!(world.plan().wake, Some(now() + SignedDuration::from_secs(8)));
+        // A clock that is set by five minutes changes nothing: silence is measured.
+        world.now = now() + SignedDuration::from_mins(5);
+        assert_eq!(world.words(), Vec::<&str>::new());
+        world.silence = Duration::from_secs(28);
+        world.now = now() - SignedDuration::from_mins(5);
+        assert_eq!(world.words(), ["finish"]);
+        assert_eq!(world.plan().report.unwrap().reason, "Fenced");
+    }
+}
+
+#[test]
+fn what_must_never_run_twice_goes_as_others_do_while_its_provider_answers() {
+    let mut world = World::new().home(fenced).sent(|_| {}).running();
+    world.silence = Duration::from_secs(3000);
+    assert!(!world.words().contains(&"finish"), "{:?}", world.plan());
+    let mut other = World::new().home(deleting).sent(|_| {}).running();
+    (other.gone, other.silence) = (true, Duration::from_secs(3000));
+    assert!(other.words().is_empty(), "others wait for their provider");
+}
+
+#[test]
+fn what_must_never_run_twice_is_marked_when_it_is_sent() {
+    let label = |world: World| match &world.plan().steps[..] {
+        [Step::Send { shadow, .. }] => shadow.metadata.labels.as_ref()?.get("liqo.io/fenced").cloned(),
+        other => panic!("{other:?}"),
+    };
+    let claim = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }]);
+    let with_claim = World::new().home(|pod| pod["spec"]["volumes"] = claim);
+    assert_eq!(label(with_claim).as_deref(), Some("true"));
+    // Who says so in a label of its own says nothing.
+    let faked = World::new().home(|pod| pod["metadata"]["labels"]["liqo.io/fenced"] = json!("true"));
+    assert_eq!(label(faked), None);
+}
+
+#[test]
+fn a_pod_that_was_stopped_there_is_not_ready_and_did_not_begin_anew() {
+    let refused = |shadow: &mut serde_json::Value| {
+        shadow["status"] = json!({ "conditions": [{ "type": "Created", "status": "False", "reason": "Fenced",
+            "message": "silence", "lastTransitionTime": NOW }] });
+    };
+    let planned = World::new().home(ready).sent(refused).plan();
+    assert_eq!(shown(&planned)["conditions"][0]["reason"], "Fenced");
+    assert_eq!(shown(&planned)["phase"], serde_json::Value::Null);
 }
 
 #[test]

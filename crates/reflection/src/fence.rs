@@ -1,0 +1,189 @@
+//! Pods that must never run twice: until when their provider keeps them, and when they may be started elsewhere.
+//!
+//! ```text
+//!  home                                          provider
+//!  renews the Lease every 4 s ─────────────────▶ keeps the pods while it was renewed in the last 15 s
+//!      ⋮ the link breaks                             ⋮
+//!  last attempt + 15 s ·························· stops them, within 10 s
+//!  last attempt + 28 s: may start them elsewhere
+//! ```
+//!
+//! A request that was not answered may arrive at any time later. So each renewal says when it was sent, by the provider's
+//! own clock: what its API server noted at the last answer, plus what has passed since. One that arrives late is old.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use liqo_api::{annotations, fence, labels};
+use tokio::time::Instant;
+
+#[cfg(test)]
+mod tests;
+
+/// How often the Lease is renewed: two may be lost before pods are stopped.
+pub(crate) const EVERY: Duration = Duration::from_secs(4);
+/// How soon it is tried again if something failed.
+pub(crate) const AGAIN: Duration = Duration::from_millis(500);
+/// What the provider may need to notice, and its nodes to be told.
+const MARGIN: Duration = Duration::from_secs(3);
+
+/// How long after the last attempt to renew the provider has certainly stopped what must never run twice.
+pub(crate) const SILENCE: Duration =
+    Duration::from_secs(fence::DURATION.as_secs() + fence::GRACE.as_secs() + MARGIN.as_secs());
+
+/// Whether a pod must never run twice: one of a StatefulSet has an identity, one with a claim writes to what another could
+/// write to as well, and others may say so.
+pub(crate) fn must_be_fenced(
+    owners: Option<&Vec<OwnerReference>>,
+    notes: Option<&BTreeMap<String, String>>,
+    spec: &PodSpec,
+) -> bool {
+    let mut owners = owners.into_iter().flatten();
+    let of_a_set = |owner: &OwnerReference| {
+        let apps = owner.api_version.starts_with("apps/");
+        apps && owner.kind == "StatefulSet" && owner.controller == Some(true)
+    };
+    let mut volumes = spec.volumes.iter().flatten();
+    owners.any(of_a_set)
+        || volumes.any(|volume| volume.persistent_volume_claim.is_some())
+        || notes.and_then(|notes| notes.get(annotations::FENCED)).is_some_and(|said| said == labels::TRUE)
+}
+
+/// What time it is at a provider, or a little earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Anchor {
+    /// What its API server noted when it last answered.
+    noted: Timestamp,
+    /// When we heard of it.
+    heard: Instant,
+}
+
+impl Anchor {
+    fn time(&self, now: Instant) -> Timestamp {
+        self.noted.checked_add(now.duration_since(self.heard)).unwrap_or(self.noted)
+    }
+}
+
+/// What is known of our Lease at one provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Tie {
+    anchor: Option<Anchor>,
+    /// When it was last tried to renew it, whatever came of that.
+    tried: Instant,
+    /// When the last renewal was sent that is known to have arrived.
+    renewed: Option<Instant>,
+    /// Whether the provider has not answered since something failed.
+    in_doubt: bool,
+    /// Whether all that lies there is wanted, as was seen after the Lease had run out.
+    clear: bool,
+    /// Nothing is to be done before.
+    due: Instant,
+}
+
+/// What to do next about a Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing before then.
+    Wait(Instant),
+    /// Find out whether the provider answers, by reading.
+    Ask,
+    /// See whether all that lies there is wanted: a renewal brings it to life.
+    Look,
+    /// Have the provider's API server note its time.
+    Greet,
+    /// Renew it, and say that this is the time.
+    Renew(Timestamp),
+}
+
+impl Tie {
+    /// Nothing is known; somebody before us may have renewed it until now.
+    fn new(now: Instant) -> Self {
+        Self { anchor: None, tried: now, renewed: None, in_doubt: false, clear: false, due: now }
+    }
+
+    /// What to do next.
+    pub(crate) fn next(&self, now: Instant) -> Next {
+        if now < self.due {
+            return Next::Wait(self.due);
+        }
+        if self.in_doubt {
+            return Next::Ask;
+        }
+        let lasts = self.renewed.is_some_and(|sent| now.duration_since(sent) < fence::DURATION);
+        if !lasts && !self.clear {
+            return Next::Look;
+        }
+        self.anchor.map_or(Next::Greet, |anchor| Next::Renew(anchor.time(now)))
+    }
+
+    /// A renewal is about to be sent.
+    pub(crate) fn try_now(&mut self, now: Instant) {
+        self.tried = now;
+    }
+
+    /// The renewal that was tried last has arrived; the API server noted this time.
+    pub(crate) fn renew(&mut self, noted: Option<Timestamp>, now: Instant) {
+        self.greet(noted, now);
+        self.renewed = Some(self.tried);
+        self.clear = false;
+        self.due = self.tried + EVERY;
+    }
+
+    /// The provider's API server has told its time.
+    pub(crate) fn greet(&mut self, noted: Option<Timestamp>, now: Instant) {
+        self.anchor = noted.map(|noted| Anchor { noted, heard: now }).or(self.anchor);
+        if self.anchor.is_none() {
+            self.fail(now);
+        }
+    }
+
+    /// The provider answered.
+    pub(crate) const fn answer(&mut self) {
+        self.in_doubt = false;
+    }
+
+    /// All that lies at the provider is wanted, or not all of it.
+    pub(crate) fn look(&mut self, clear: bool, now: Instant) {
+        self.clear = clear;
+        if !clear {
+            self.due = now + AGAIN;
+        }
+    }
+
+    /// Something failed: the provider is asked whether it answers before anything else is tried. Returns whether that is
+    /// news.
+    pub(crate) fn fail(&mut self, now: Instant) -> bool {
+        let news = !self.in_doubt;
+        (self.in_doubt, self.clear, self.due) = (true, false, now + AGAIN);
+        news
+    }
+}
+
+/// Our Leases at providers.
+pub(crate) struct Ties {
+    began: Instant,
+    ties: HashMap<Arc<str>, Tie>,
+}
+
+impl Ties {
+    /// Nothing is known; somebody before us may have renewed until now.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { began: now, ties: HashMap::new() }
+    }
+
+    /// That at this provider.
+    pub(crate) fn at(&mut self, provider: &Arc<str>) -> &mut Tie {
+        let began = self.began;
+        self.ties.entry(Arc::clone(provider)).or_insert_with(|| Tie::new(began))
+    }
+
+    /// How long nobody has tried to renew the one at this provider.
+    pub(crate) fn silence(&self, provider: &str, now: Instant) -> Duration {
+        let tried = self.ties.get(provider).map_or(self.began, |tie| tie.tried);
+        now.duration_since(tried)
+    }
+}

@@ -1,0 +1,132 @@
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::*;
+
+const PROVIDERS_CLOCK: &str = "2026-01-01T00:00:00Z";
+
+fn noted() -> Timestamp {
+    PROVIDERS_CLOCK.parse().unwrap()
+}
+
+fn after(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A Lease that was renewed just now.
+fn renewed(now: Instant) -> Tie {
+    let mut tie = Tie::new(now);
+    tie.look(true, now);
+    tie.greet(Some(noted()), now);
+    tie.try_now(now);
+    tie.renew(Some(noted()), now);
+    tie
+}
+
+#[test]
+fn the_pods_of_stateful_sets_those_with_claims_and_those_that_say_so_are_fenced() {
+    let owner = |kind: &str, version: &str, controller: bool| json!([{ "apiVersion": version, "kind": kind, "name": "o", "uid": "u", "controller": controller }]);
+    let claim = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }]);
+    for (owners, notes, volumes, fenced) in [
+        (owner("StatefulSet", "apps/v1", true), json!({}), json!([]), true),
+        (owner("StatefulSet", "apps/v1", false), json!({}), json!([]), false),
+        (owner("StatefulSet", "example.com/v1", true), json!({}), json!([]), false),
+        (owner("ReplicaSet", "apps/v1", true), json!({}), json!([]), false),
+        (owner("ReplicaSet", "apps/v1", true), json!({}), claim, true),
+        (json!([]), json!({ "liqo.io/fenced": "true" }), json!([]), true),
+        (json!([]), json!({ "liqo.io/fenced": "false" }), json!([]), false),
+        // Who has an identity cannot do without.
+        (owner("StatefulSet", "apps/v1", true), json!({ "liqo.io/fenced": "false" }), json!([]), true),
+    ] {
+        let read = |value: &Value| serde_json::from_value(value.clone()).unwrap();
+        let spec: PodSpec = serde_json::from_value(json!({ "containers": [], "volumes": volumes })).unwrap();
+        let found = must_be_fenced(
+            Some(&read(&owners)),
+            Some(&serde_json::from_value(notes.clone()).unwrap()),
+            &spec,
+        );
+        assert_eq!(found, fenced, "{owners} {notes} {volumes}");
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_for_the_first_time_when_what_lies_there_is_wanted() {
+    let now = Instant::now();
+    let mut tie = Tie::new(now);
+    assert_eq!(tie.next(now), Next::Look);
+    tie.look(false, now);
+    assert_eq!(tie.next(now), Next::Wait(now + AGAIN));
+    assert_eq!(tie.next(now + AGAIN), Next::Look);
+    tie.look(true, now + AGAIN);
+    let now = now + AGAIN;
+    assert_eq!(tie.next(now), Next::Greet);
+    tie.greet(Some(noted()), now);
+    assert_eq!(tie.next(now), Next::Renew(noted()));
+    tie.try_now(now);
+    tie.renew(Some(noted()), now);
+    assert_eq!(tie.next(now), Next::Wait(now + EVERY));
+}
+
+#[test]
+fn a_renewal_says_what_time_it_is_at_the_provider_whatever_our_clock_says() {
+    // The provider's clock is five minutes ahead of ours, or behind: ours is not asked.
+    for apart in [SignedDuration::from_mins(5), SignedDuration::from_mins(-5)] {
+        let (now, there) = (Instant::now(), noted() + apart);
+        let mut tie = Tie::new(now);
+        tie.look(true, now);
+        tie.greet(Some(there), now);
+        tie.try_now(now);
+        tie.renew(Some(there), now);
+        let later = now + EVERY;
+        assert_eq!(tie.next(later), Next::Renew(there + SignedDuration::from_secs(4)));
+    }
+}
+
+#[test]
+fn after_a_failure_nothing_is_tried_before_the_provider_has_answered() {
+    let now = Instant::now();
+    let mut tie = renewed(now);
+    let tried = now + EVERY;
+    tie.try_now(tried);
+    assert!(tie.fail(tried + after(2)));
+    assert!(matches!(tie.next(tried + after(2)), Next::Wait(_)));
+    for seconds in 3..60 {
+        assert_eq!(tie.next(tried + after(seconds)), Next::Ask);
+        assert!(!tie.fail(tried + after(seconds) - AGAIN), "it is told once");
+    }
+    // What counts is the last attempt, whatever was asked since.
+    let mut ties = Ties::new(now);
+    *ties.at(&"away".into()) = tie;
+    assert_eq!(ties.silence("away", tried + after(60)), after(60));
+}
+
+#[test]
+fn a_blip_needs_no_look_and_a_lapse_does() {
+    let now = Instant::now();
+    let mut tie = renewed(now);
+    tie.try_now(now + EVERY);
+    tie.fail(now + after(6));
+    tie.answer();
+    assert!(matches!(tie.next(now + after(8)), Next::Renew(_)));
+    // The Lease has run out: the pods there were stopped, and may run elsewhere by now.
+    assert_eq!(tie.next(now + after(15)), Next::Look);
+    tie.look(true, now + after(15));
+    assert!(matches!(tie.next(now + after(15)), Next::Renew(_)));
+    // What was seen before something failed is not known any more.
+    tie.fail(now + after(16));
+    tie.answer();
+    assert_eq!(tie.next(now + after(17)), Next::Look);
+}
+
+#[test]
+fn whoever_was_never_renewed_by_us_may_have_been_by_somebody_before() {
+    let now = Instant::now();
+    let ties = Ties::new(now);
+    assert_eq!(ties.silence("away", now + after(5)), after(5));
+}
+
+#[test]
+fn the_wait_covers_the_lease_and_the_grace() {
+    assert_eq!(SILENCE, after(28));
+    assert!(SILENCE > fence::DURATION + fence::GRACE);
+}
