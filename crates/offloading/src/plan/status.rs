@@ -71,6 +71,8 @@ fn status(
         offloading_phase: Some(phase(offloading, &states)),
         remote_namespaces_conditions: clusters,
         conditions: general,
+        // Told by those who reflect.
+        reflected: before.reflected.clone(),
     }
 }
 
