@@ -191,6 +191,11 @@ impl Access {
         self.flags.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
+    /// The namespace that was said with `-n`, for commands that mean another one than Liqo's by it.
+    pub(crate) fn chosen_namespace(&self) -> Option<&str> {
+        self.flags.namespace.as_deref()
+    }
+
     /// The sandboxes that run on this machine, for those who may look at them.
     pub(crate) fn sandboxes(&self) -> Vec<Sandbox> {
         sandbox::running(&self.environment)

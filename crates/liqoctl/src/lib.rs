@@ -24,6 +24,7 @@ mod part;
 mod peer;
 mod peering;
 mod plugin;
+mod pods;
 mod policy;
 mod progress;
 mod sandbox;
@@ -80,6 +81,7 @@ const EXAMPLES: &str = "Examples:
   # Let the pods of a namespace run there, too
   liqoctl offload namespace shop
   liqoctl status namespace shop
+  liqoctl pods -n shop
 
   # Four real Kubernetes clusters on this machine
   sudo liqoctl sandbox up
@@ -140,6 +142,9 @@ enum Command {
     /// Bring a namespace home from other clusters
     #[command(after_help = offloading::unoffload::EXAMPLES)]
     Unoffload(OnCluster<offloading::unoffload::Arguments>),
+    /// Show the pods of offloaded namespaces: where they run, on which node there, and why one does not
+    #[command(after_help = pods::EXAMPLES, mut_arg("namespace", |it| it.help(pods::NAMESPACE_HELP)))]
+    Pods(OnCluster<pods::Arguments>),
     /// Move pods away from another cluster, before it is worked on
     #[command(after_help = drain::EXAMPLES)]
     Drain(OnCluster<drain::Arguments>),
@@ -264,6 +269,7 @@ impl Arguments {
             Command::Token(it) => look(it.command.run(&door(it.flags))),
             Command::Offload(it) => look(it.command.run(&door(it.flags))),
             Command::Unoffload(it) => look(it.command.run(&door(it.flags))),
+            Command::Pods(it) => look(it.command.run(&access(it.flags)?)),
             Command::Drain(it) => look(it.command.run(&door(it.flags))),
             Command::Offer(it) => look(it.command.run(&door(it.flags))),
             Command::Contract(it) => look(it.command.run(&door(it.flags))),

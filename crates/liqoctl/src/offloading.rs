@@ -2,6 +2,7 @@
 
 pub(crate) mod follow;
 pub(crate) mod offload;
+pub(crate) mod reflect;
 pub(crate) mod selector;
 pub(crate) mod unoffload;
 pub(crate) mod view;

@@ -9,9 +9,9 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::NamespaceOffloading;
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
@@ -76,6 +76,8 @@ async fn namespaces_are_offloaded_looked_at_and_brought_home() {
     prepare(&world).await;
     it_is_offloaded_once(&world).await;
     it_is_shown(&world).await;
+    custom_resources_are_chosen(&world).await;
+    its_pods_are_shown(&world).await;
     it_is_brought_home(&world).await;
 }
 
@@ -167,6 +169,92 @@ async fn it_is_shown(world: &World<'_>) {
     let said = world.says(1, &["offload", "ns", "shop"]);
     assert!(said.contains("not all clusters take namespace shop"), "{said}");
     assert!(world.says(1, &["status", "namespace", "nowhere"]).contains("there is no namespace nowhere"));
+}
+
+async fn custom_resources_are_chosen(world: &World<'_>) {
+    world.says(
+        0,
+        &["offload", "ns", "shop", "--reflect", "example.com/Widget,b.example.com/Gadget", "--no-wait"],
+    );
+    let kinds = |spec: &liqo_api::NamespaceOffloadingSpec| -> Vec<String> {
+        spec.reflect.iter().map(ToString::to_string).collect()
+    };
+    let spec = world.api().get("offloading").await.unwrap().spec;
+    assert_eq!(kinds(&spec), ["b.example.com/Gadget", "example.com/Widget"]);
+    // What is not said stays.
+    world.says(0, &["offload", "ns", "shop", "--pod-offloading-strategy", "LocalAndRemote", "--no-wait"]);
+    assert_eq!(kinds(&world.api().get("offloading").await.unwrap().spec).len(), 2);
+    let said = world.says(2, &["offload", "ns", "shop", "--reflect", "apps/Deployment"]);
+    assert!(said.contains("only custom resources can be reflected"), "{said}");
+    // The API server knows it as well.
+    let said = world.says(1, &["offload", "ns", "shop", "--reflect", "net.liqo.io/NetworkConfig"]);
+    assert!(said.contains("Liqo's own kinds are not reflected"), "{said}");
+    let told = json!({ "status": { "reflected": [{ "group": "example.com", "kind": "Widget", "status": "False",
+        "reason": "KindMissing", "message": "this cluster has no kind example.com/Widget" }] } });
+    world.api().patch_status("offloading", &PatchParams::default(), &Patch::Merge(&told)).await.unwrap();
+    let said = world.says(1, &["status", "ns", "shop"]);
+    assert!(said.contains("example.com/Widget is not reflected: this cluster has no kind"), "{said}");
+    world.says(0, &["offload", "ns", "shop", "--reflect", "", "--no-wait"]);
+    assert!(world.api().get("offloading").await.unwrap().spec.reflect.is_empty());
+    let nothing = json!({ "status": { "reflected": null } });
+    world.api().patch_status("offloading", &PatchParams::default(), &Patch::Merge(&nothing)).await.unwrap();
+}
+
+/// A pod as the webhook, the scheduler and reflection would leave it.
+async fn pod(world: &World<'_>, name: &str, labels: Value, node: Option<&str>, status: Value) {
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "shop");
+    let pod = json!({ "metadata": { "name": name, "labels": labels }, "spec": { "nodeName": node,
+        "automountServiceAccountToken": false, "containers": [{ "name": "app", "image": "app" }] } });
+    let pod = serde_json::from_value(pod).unwrap();
+    let deadline = Instant::now() + SOON;
+    while let Err(error) = pods.create(&PostParams::default(), &pod).await {
+        assert!(Instant::now() < deadline, "{error}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let status = json!({ "status": status });
+    pods.patch_status(name, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+}
+
+async fn its_pods_are_shown(world: &World<'_>) {
+    let account = json!({ "metadata": { "name": "default" } });
+    let accounts: Api<ServiceAccount> = Api::namespaced(world.client.clone(), "shop");
+    // Nobody makes accounts in a cluster that is an API server alone.
+    let _ = accounts.create(&PostParams::default(), &serde_json::from_value(account).unwrap()).await;
+    let node = json!({ "metadata": { "name": "liqo-milan", "labels": {
+        "liqo.io/type": "virtual-node", "liqo.io/remote-cluster-id": "id-milan" } } });
+    let nodes: Api<Node> = Api::all(world.client.clone());
+    nodes.create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await.unwrap();
+    let ready = json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" },
+        { "type": "virtualkubelet.liqo.io/placed", "status": "True", "message": "worker-3" }] });
+    let mark = json!({ "liqo.io/shadowPod": "true" });
+    pod(world, "away", mark.clone(), Some("liqo-milan"), ready).await;
+    let refused =
+        json!({ "phase": "Pending", "reason": "QuotaExceeded", "message": "more than was agreed on" });
+    pod(world, "refused", mark, Some("liqo-milan"), refused).await;
+    pod(world, "earlier", json!({}), None, json!({ "phase": "Running" })).await;
+    let output = world.liqoctl(&["pods", "-n", "shop", "-o", "json"]);
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<_> = seen.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["away", "earlier", "refused"], "{seen:#}");
+    assert_eq!(
+        (&seen[0]["node"], &seen[0]["provider"]),
+        (&json!("worker-3"), &json!("id-milan")),
+        "{seen:#}"
+    );
+    assert_eq!(seen[2]["why"], "QuotaExceeded: more than was agreed on");
+    // Moved by nobody, which is told with what to do about it.
+    let said = world.says(0, &["status", "ns", "shop"]);
+    assert!(said.contains("1 pods that were made before") && said.contains("rollout restart"), "{said}");
+    let said = world.says(0, &["pods", "-A"]);
+    assert!(said.contains("NAMESPACE") && said.contains("worker-3"), "{said}");
+    assert!(world.says(1, &["pods", "-n", "nowhere"]).contains("there is no namespace nowhere"));
+    assert!(world.says(0, &["pods", "-n", "default"]).contains("namespace default is not offloaded"));
+    assert!(world.says(1, &["pods", "-A", "--peer", "rome"]).contains("there is no cluster"));
+    world.says(2, &["pods", "-A", "-n", "shop"]);
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "shop");
+    for name in ["away", "refused", "earlier"] {
+        pods.delete(name, &DeleteParams::default().grace_period(0)).await.unwrap();
+    }
 }
 
 async fn it_is_brought_home(world: &World<'_>) {

@@ -13,6 +13,7 @@ use liqo_api::{NamespaceOffloading, NamespaceOffloadingSpec};
 use liqo_install::names::FIELD_MANAGER;
 use serde_json::json;
 
+use super::reflect::{Wanted, kinds, parse_kind};
 use super::selector::{Pairs, Term, combine, parse_pairs, parse_term};
 use super::{follow, see};
 use crate::access::{Access, Connection};
@@ -41,6 +42,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl offload namespace shop --selector tier=gold --selector 'zone in (a,b)'   # to these or those
   liqoctl offload namespace shop --selector ''                    # to all again
   liqoctl offload namespace shop --accepted-cluster-labels tier=gold --denied-cluster-labels spot=true
+  liqoctl offload namespace shop --reflect example.com/Widget     # custom resources go along, where both sides permit it
   liqoctl status namespace shop                                   # where it is, and why not elsewhere
 
 What is not said stays as it is, or has its default where the namespace was not offloaded. A narrower selector withdraws: pods
@@ -68,6 +70,9 @@ struct Namespace {
     /// Labels that clusters must not have, as key=value,key=value
     #[arg(long, value_parser = parse_pairs, value_name = "LABELS")]
     denied_cluster_labels: Vec<Pairs>,
+    /// Custom resources to copy to the other clusters, as example.com/Widget; all that are wanted; empty: none
+    #[arg(long, value_parser = parse_kind, value_delimiter = ',', value_name = "GROUP/KIND")]
+    reflect: Vec<Wanted>,
     /// Do not wait until it is done
     #[arg(long)]
     no_wait: bool,
@@ -168,6 +173,9 @@ impl Namespace {
         if !(self.selector.is_empty() && accepted.is_empty() && denied.is_empty()) {
             spec.cluster_selector = combine(&self.selector, accepted, denied);
         }
+        if let Some(kinds) = kinds(&self.reflect) {
+            spec.reflect = kinds;
+        }
         spec
     }
 
@@ -205,6 +213,7 @@ impl Namespace {
         let patch = json!({ "spec": {
             "podOffloadingStrategy": wanted.pod_offloading_strategy,
             "clusterSelector": wanted.cluster_selector,
+            "reflect": wanted.reflect,
         } });
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let changed = api.patch(NAMESPACE_OFFLOADING, &params, &Patch::Merge(&patch)).await;

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
-use kube::api::ListParams;
+use kube::api::{ListParams, PartialObjectMeta};
 use kube::{Api, ResourceExt};
-use liqo_api::namespace_offloading::{ConditionStatus, RemoteNamespaceConditionType};
+use liqo_api::namespace_offloading::{
+    ConditionStatus, NotReflected, PodOffloadingStrategy, ReflectedKind, RemoteNamespaceConditionType,
+};
 use liqo_api::{NamespaceMap, NamespaceOffloading, NamespaceOffloadingStatus, annotations, labels};
 use serde::Serialize;
 
@@ -20,6 +22,8 @@ mod tests;
 
 /// Pods that are asked for at once.
 const PAGE: u32 = 500;
+/// Pods that have not ended.
+const NOT_OVER: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
 /// A namespace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +43,11 @@ pub(crate) struct NamespaceView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) phase: Option<String>,
     pub(crate) clusters: Vec<ClusterView>,
+    /// Custom resources that are copied there, or should be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reflected: Vec<ReflectedKind>,
+    /// Pods that nobody told that they may run elsewhere: most were made before the namespace was offloaded.
+    pub(crate) pods_before: usize,
     /// What there is to do before all is well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) troubles: Vec<String>,
@@ -79,7 +88,30 @@ pub(crate) async fn of(
 ) -> Result<NamespaceView> {
     let name = namespace.name_any();
     let away = pods_away(connection, &name).await?;
-    Ok(view(&name, offloading, &away))
+    let strategy = offloading.map(|it| it.spec.pod_offloading_strategy).unwrap_or_default();
+    let before = match (offloading, strategy) {
+        (None, _) | (_, PodOffloadingStrategy::Local) => 0,
+        (Some(_), _) => pods_before(connection, &name).await?,
+    };
+    Ok(view(&name, offloading, &away, before))
+}
+
+/// How many pods of a namespace run that were never told that they may run elsewhere.
+async fn pods_before(connection: &Connection, namespace: &str) -> Result<usize> {
+    let pods: Api<Pod> = Api::namespaced(connection.client.clone(), namespace);
+    let unmarked = format!("{}!={}", labels::SHADOW_POD, labels::TRUE);
+    let mut params = ListParams::default().labels(&unmarked).fields(NOT_OVER).limit(PAGE);
+    let mut count = 0;
+    loop {
+        let page = pods.list_metadata(&params).await;
+        let page = page.map_err(|error| connection.target.explain(&error)).context("cannot list the pods")?;
+        let stays = |pod: &&PartialObjectMeta<Pod>| pod.metadata.deletion_timestamp.is_none();
+        count += page.items.iter().filter(stays).count();
+        params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+        if params.continue_token.is_none() {
+            return Ok(count);
+        }
+    }
 }
 
 /// Pods of a namespace by the unique name of the cluster that they run in.
@@ -146,6 +178,7 @@ fn view(
     name: &str,
     offloading: Option<&NamespaceOffloading>,
     away: &BTreeMap<String, usize>,
+    pods_before: usize,
 ) -> NamespaceView {
     let status = offloading.and_then(|it| it.status.clone()).unwrap_or_default();
     let mut clusters = clusters(&status);
@@ -156,6 +189,8 @@ fn view(
     let mut troubles: Vec<_> = invalid.map(|it| it.message.clone()).collect();
     let failed = clusters.iter().filter(|cluster| cluster.is_failed());
     troubles.extend(failed.map(|cluster| format!("{}: {}", cluster.name, cluster.message)));
+    let not_copied = status.reflected.iter().filter(|it| it.status == ConditionStatus::False);
+    troubles.extend(not_copied.flat_map(not_reflected));
     let phase = status.offloading_phase;
     if offloading.is_some() && phase.is_none() {
         troubles.push("the manager has not looked at it yet; liqoctl check tells whether it runs".to_owned());
@@ -169,6 +204,8 @@ fn view(
         remote_namespace_name: status.remote_namespace_name,
         phase: phase.map(|phase| format!("{phase:?}")),
         clusters,
+        reflected: status.reflected,
+        pods_before,
         troubles,
     }
 }
@@ -192,6 +229,16 @@ pub(crate) fn text(view: &NamespaceView, wide: bool) -> String {
     line("Phase", view.phase.as_deref().unwrap_or("not looked at yet"));
     line("Pods run", strategy(view.pod_offloading_strategy.as_deref()));
     line("Elsewhere", view.remote_namespace_name.as_deref().unwrap_or("-"));
+    if view.pods_before > 0 {
+        let pods = view.pods_before;
+        line(
+            "Stay here",
+            &format!(
+                "{pods} pods that were made before the namespace was offloaded, or want to be here. Pods are never moved by \
+                 themselves: kubectl -n {name} rollout restart deployment makes those of Deployments anew"
+            ),
+        );
+    }
     if view.by_label {
         line("Because of", &format!("the label {}", labels::OFFLOADING_ENABLED));
     }
@@ -221,6 +268,7 @@ pub(crate) fn text(view: &NamespaceView, wide: bool) -> String {
         table.push(cells);
     }
     let _ = write!(out, "{table}");
+    let _ = write!(out, "{}", reflected(&view.reflected));
     for trouble in &view.troubles {
         let _ = write!(out, "\n! {trouble}\n");
     }
@@ -233,6 +281,33 @@ fn strategy(strategy: Option<&str>) -> &str {
         Some("Remote") => "only in other clusters",
         _ => "here and in other clusters",
     }
+}
+
+/// Why a kind is not copied, cluster by cluster where it is about some; nothing if its copies are being removed.
+fn not_reflected(it: &ReflectedKind) -> Vec<String> {
+    let name = it.name();
+    if it.reason == "Withdrawing" {
+        return Vec::new();
+    }
+    if it.failing.is_empty() {
+        return vec![format!("{name} is not reflected: {}", it.message)];
+    }
+    let one = |(cluster, why): (&String, &NotReflected)| {
+        format!("{name} is not reflected to {cluster}: {}", why.message)
+    };
+    it.failing.iter().map(one).collect()
+}
+
+/// The custom resources for people; empty where there are none.
+fn reflected(kinds: &[ReflectedKind]) -> String {
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["CUSTOM RESOURCES", "REFLECTED", "REASON", "MESSAGE"]);
+    for it in kinds {
+        table.row([it.name().to_string(), format!("{:?}", it.status), it.reason.clone(), it.message.clone()]);
+    }
+    format!("\n{table}")
 }
 
 /// Whether something is wrong.
