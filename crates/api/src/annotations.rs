@@ -79,6 +79,12 @@ pub const FENCED: &str = "liqo.io/fenced";
 /// On an object of an offloaded namespace, with the value `true`: it stays at home.
 pub const SKIP_REFLECTION: &str = "liqo.io/skip-reflection";
 
+/// On an object of an offloaded namespace, with the value `true`: it goes to providers, where only those go that say so.
+pub const ALLOW_REFLECTION: &str = "liqo.io/allow-reflection";
+
+/// On a pod, with the value `true`: what is said about it at a provider is not told at home.
+pub const SKIP_EVENTS: &str = "liqo.io/skip-events";
+
 /// On the claims behind virtual volumes: the uid of the claim that the user made.
 pub const VIRTUAL_CLAIM_UID: &str = "storage.liqo.io/virtual-pvc-uid";
 

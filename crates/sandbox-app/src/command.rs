@@ -19,6 +19,7 @@ sandbox-app get URL [--timeout 5s] [--retry 0]
                                             print what is there; fails unless the status is 200
 sandbox-app sleep DURATION                  do nothing for a while
 sandbox-app exit CODE                       end with that code
+sandbox-app note FILE TEXT                  add a line to a file, and print all of it
 sandbox-app --help | --version
 
 The server answers with JSON:
@@ -51,6 +52,7 @@ enum Command {
     Get { url: Url, timeout: Duration, retries: u32 },
     Sleep(Duration),
     Exit(u8),
+    Note { file: String, text: String },
     Help,
     Version,
 }
@@ -96,6 +98,7 @@ impl Command {
             },
             "sleep" => Self::Sleep(parse_duration(&rest.positional("a duration")?)?),
             "exit" => Self::Exit(parse_code(&rest.positional("an exit code")?)?),
+            "note" => Self::Note { file: rest.positional("a file")?, text: rest.positional("a text")? },
             "help" | "--help" | "-h" => Self::Help,
             "version" | "--version" | "-V" => Self::Version,
             other => return Err(format!("there is no command {other:?}")),
@@ -117,6 +120,9 @@ impl Command {
                 sleep(duration);
             }
             Self::Exit(code) => return Ok(ExitCode::from(code)),
+            Self::Note { file, text } => {
+                print(&note(&file, &text).map_err(|error| format!("{file}: {error}"))?)?
+            }
             Self::Help => print(HELP.as_bytes())?,
             Self::Version => print(concat!("sandbox-app ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())?,
         }
@@ -161,6 +167,13 @@ fn exit_when_terminated(termination: Termination) -> Result<(), String> {
     };
     let spawned = std::thread::Builder::new().name("signals".into()).spawn(wait);
     spawned.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
+}
+
+/// Adds a line to a file, which is made if it is not there, and returns all of it.
+fn note(file: &str, text: &str) -> io::Result<Vec<u8>> {
+    let mut opened = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+    writeln!(opened, "{text}")?;
+    std::fs::read(file)
 }
 
 fn get(url: &Url, timeout: Duration, retries: u32) -> Result<ExitCode, String> {

@@ -27,6 +27,7 @@ fn every_command_of_the_help_is_understood() {
         ("sleep 3", Command::Sleep(Duration::from_secs(3))),
         ("sleep 1h", Command::Sleep(Duration::from_secs(3600))),
         ("exit 255", Command::Exit(255)),
+        ("note /data/log once", Command::Note { file: "/data/log".into(), text: "once".into() }),
         ("--help", Command::Help),
         ("--version", Command::Version),
     ];
