@@ -57,6 +57,9 @@ pub const NODE_TYPE_VIRTUAL: &str = "virtual-node";
 /// On virtual nodes, namespace maps and namespaces: the cluster ID of the peer they stand or exist for.
 pub const REMOTE_CLUSTER_ID: &str = "liqo.io/remote-cluster-id";
 
+/// On virtual nodes, ShadowPods and pods made from them: the pool of the provider's nodes.
+pub const POOL: &str = "liqo.io/pool";
+
 /// On a virtual node: whether it offers storage.
 pub const STORAGE_AVAILABLE: &str = "storage.liqo.io/available";
 
@@ -78,6 +81,9 @@ pub const MANAGED_BY: &str = "liqo.io/managed-by";
 
 /// Value of [`MANAGED_BY`] on the pods made for a [`ShadowPod`](crate::ShadowPod).
 pub const MANAGED_BY_SHADOW_POD: &str = "shadowpod";
+
+/// Value of [`MANAGED_BY`] on volumes of the virtual storage class, and on the claims behind them.
+pub const MANAGED_BY_STORAGE: &str = "storage";
 
 /// On a [`ShadowPod`](crate::ShadowPod) and its pod, with the value `true`: it must never run twice, see
 /// [`fence`](crate::fence).

@@ -154,6 +154,16 @@ impl Identity {
         format!("{VIRTUAL_NODE_PREFIX}{}-{hash}", cut(self.name.as_str(), room))
     }
 
+    /// `liqo-<cluster name>-<pool>`: the node that stands for one pool of this cluster's nodes.
+    pub fn pool_node(&self, pool: &str) -> String {
+        shorten(format!("{VIRTUAL_NODE_PREFIX}{}-{pool}", self.name))
+    }
+
+    /// `liqo-<unique name>-<pool>`: its name where [`Self::pool_node`] is taken by another one.
+    pub fn distinct_pool_node(&self, pool: &str) -> String {
+        shorten(format!("{VIRTUAL_NODE_PREFIX}{}-{pool}", self.unique_name()))
+    }
+
     /// `<namespace>-<unique name>`: what this cluster's `namespace` is called at its peers under the mapping
     /// strategy `DefaultName`.
     pub fn default_remote_namespace(&self, namespace: &NamespaceName) -> NamespaceName {

@@ -58,6 +58,13 @@ pub struct ResourceOfferSpec {
     #[serde(default, skip_serializing_if = "OfferedQuota::is_empty")]
     pub resource_quota: OfferedQuota,
 
+    /// The same amounts by pool of the provider's nodes, to which they add up; each pool becomes a virtual node. Left out,
+    /// there is one for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::limits::MAX_POOLS))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".to_owned()]))]
+    pub pools: Vec<OfferedPool>,
+
     /// Labels for the virtual node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "crate::schema::resources::labels")]
@@ -132,6 +139,25 @@ impl OfferedQuota {
     fn is_empty(&self) -> bool {
         self.hard.is_empty()
     }
+}
+
+/// What is offered of one pool of the provider's nodes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedPool {
+    /// What the provider calls it.
+    #[schemars(schema_with = "crate::schema::pools::name")]
+    pub name: String,
+
+    /// The amount of each resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::pools::amounts")]
+    pub resources: BTreeMap<String, Quantity>,
+
+    /// Labels for its virtual node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::pools::labels")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A storage class of the provider.

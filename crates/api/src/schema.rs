@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 pub(crate) mod limits;
 pub(crate) mod network;
+pub(crate) mod pools;
 pub(crate) mod resources;
 pub(crate) mod rules;
 pub(crate) mod selector;

@@ -75,6 +75,13 @@ pub struct SharingPolicySpec {
     #[schemars(schema_with = "crate::schema::selector::label_selector")]
     pub node_selector: LabelSelector,
 
+    /// Parts of these nodes that are lent apart from each other: each becomes a node of its own at other clusters. A node
+    /// that two of them select belongs to the first; one that none selects is not shared. Left out, all nodes are one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::limits::MAX_POOLS))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".to_owned()]))]
+    pub pools: Vec<PolicyPool>,
+
     /// How much of every resource.
     #[serde(default, skip_serializing_if = "Share::is_empty")]
     pub share: Share,
@@ -165,6 +172,25 @@ impl PolicyPeers {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// A part of the nodes that is lent apart from the others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyPool {
+    /// What it is called, here and at other clusters.
+    #[schemars(schema_with = "crate::schema::pools::name")]
+    pub name: String,
+
+    /// Its nodes; left out, all that belong to no pool before it.
+    #[serde(default, skip_serializing_if = "is_everything")]
+    #[schemars(schema_with = "crate::schema::pools::selector")]
+    pub node_selector: LabelSelector,
+
+    /// Labels for the nodes that stand for it at other clusters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::schema::pools::labels")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Whether clusters get something.

@@ -82,6 +82,7 @@ fn sale(remark: &str) -> Sale {
         peer: peer.parse().unwrap(),
         pot: Some(policy.to_owned()),
         resources: amounts(what),
+        pools: [].into(),
         since: Timestamp::UNIX_EPOCH,
     }
 }

@@ -60,6 +60,18 @@ pub struct Load {
     peers: BTreeMap<ClusterId, Resources>,
 }
 
+/// Which nodes are meant.
+pub trait Picks {
+    /// Whether a node with these labels is.
+    fn picks(&self, labels: &Labels) -> bool;
+}
+
+impl Picks for Selector {
+    fn picks(&self, labels: &Labels) -> bool {
+        self.matches(labels)
+    }
+}
+
 /// All nodes with their load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
@@ -180,14 +192,14 @@ impl Capacity {
     }
 
     /// How many nodes count for a policy with this selector, and why the others do not.
-    pub fn count(&self, selector: &Selector) -> NodeCount {
+    pub fn count(&self, selector: &impl Picks) -> NodeCount {
         let mut count = NodeCount::default();
         for (node, _) in self.nodes.values() {
             let place = match node {
                 node if node.virtual_node => &mut count.virtual_nodes,
                 node if !node.ready => &mut count.not_ready,
                 node if !node.schedulable => &mut count.unschedulable,
-                node if !selector.matches(&node.labels) => &mut count.not_selected,
+                node if !selector.picks(&node.labels) => &mut count.not_selected,
                 _ => &mut count.counted,
             };
             *place += 1;
@@ -196,7 +208,7 @@ impl Capacity {
     }
 
     /// What the selected nodes have. What the peers of `counts_as_free` use there is counted as free.
-    pub fn pool(&self, selector: &Selector, counts_as_free: impl Fn(&ClusterId) -> bool) -> Pool {
+    pub fn pool(&self, selector: &impl Picks, counts_as_free: impl Fn(&ClusterId) -> bool) -> Pool {
         let mut pool = Pool::default();
         for (node, load) in self.selected(selector) {
             let foreign =
@@ -212,24 +224,24 @@ impl Capacity {
     }
 
     /// What is free for one peer before any policy: allocatable minus requests, plus what it uses itself.
-    pub fn free_for(&self, peer: &ClusterId, selector: &Selector) -> Resources {
+    pub fn free_for(&self, peer: &ClusterId, selector: &impl Picks) -> Resources {
         self.pool(selector, |other| other == peer).free
     }
 
     /// What stands behind promises to the peers of `promised` on the selected nodes: what is free there when their own
     /// use is counted as free, and what they use on nodes that take no new pods, because those pods still run.
-    pub fn backing(&self, selector: &Selector, promised: impl Fn(&ClusterId) -> bool) -> Resources {
+    pub fn backing(&self, selector: &impl Picks, promised: impl Fn(&ClusterId) -> bool) -> Resources {
         let served = self
             .nodes
             .values()
             .filter(|(node, _)| node.ready && !node.schedulable && !node.virtual_node)
-            .filter(|(node, _)| selector.matches(&node.labels))
+            .filter(|(node, _)| selector.picks(&node.labels))
             .flat_map(|(_, load)| load.peers.iter().filter(|(peer, _)| promised(peer)).map(|(_, used)| used));
         sum(served).saturating_add(&self.pool(selector, &promised).free)
     }
 
     /// What each peer's pods request on the selected nodes.
-    pub fn used_by_peers(&self, selector: &Selector) -> BTreeMap<ClusterId, Resources> {
+    pub fn used_by_peers(&self, selector: &impl Picks) -> BTreeMap<ClusterId, Resources> {
         let mut used: BTreeMap<ClusterId, Resources> = BTreeMap::new();
         for (peer, requests) in self.selected(selector).flat_map(|(_, load)| &load.peers) {
             match used.get_mut(peer) {
@@ -245,10 +257,10 @@ impl Capacity {
         sum(self.nodes.values().filter_map(|(_, load)| load.peers.get(peer)))
     }
 
-    fn selected<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = (&'a Node, &'a Load)> {
+    fn selected<'a>(&'a self, selector: &'a impl Picks) -> impl Iterator<Item = (&'a Node, &'a Load)> {
         self.nodes
             .values()
-            .filter(|(node, _)| node.counts() && selector.matches(&node.labels))
+            .filter(|(node, _)| node.counts() && selector.picks(&node.labels))
             .map(|(node, load)| (node, load))
     }
 }

@@ -18,6 +18,7 @@
 //! | `predecessor` | digest of the terms that this amendment replaces; not there if `sequence` is 0 |
 //! | `provider`, `consumer` | the parties: `id`, `name` and `publicKey` (`ed25519:` and 64 hex digits) |
 //! | `resources` | amount of each resource: a quantity as Kubernetes writes it, in binary units for bytes (`memory`, `ephemeral-storage`, `storage`, `hugepages-*`, also after `requests.` or `limits.`), in decimal ones for the rest; more than zero |
+//! | `pools` | by the name of each pool of the provider's nodes: its part of the `resources`, to which all parts add up, and the `labels` of its node, if it has any; not there if the offer has no pools |
 //! | `prices` | `currency`, `period` (seconds) and `perUnit` (a price for a core, a GiB or one of each resource, as a decimal quantity); not there if it is free |
 //! | `notBefore`, `notAfter` | RFC 3339 in UTC, whole seconds: `2026-01-01T00:00:00Z` |
 //! | `renewal` | seconds for which it goes on each time it ends; not there if it is over then |

@@ -11,8 +11,9 @@
 //! Each policy is a **pot** that all its peers share; sharing without any policy is a pot of its own. Of every
 //! resource
 //!
-//! 1. all sales of a pot together are at most what the policy allows ([`Limits::pot`]), and
-//! 2. all sales of all pots together are at most what the cluster has ([`Limits::total`]),
+//! 1. all sales of a pot together are at most what the policy allows ([`Limits::pot`]),
+//! 2. all sales of all pots together are at most what the cluster has ([`Limits::total`]), and
+//! 3. all sales of a pool together are at most what the policy allows of its nodes ([`Limits::pools`]),
 //!
 //! at the moment of admission. Sales of a pot whose policy no longer exists count against every pot. Capacity may
 //! shrink later; then nothing is taken away silently, [`Ledger::shortages`] says whose promise is not backed any more.
@@ -24,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::contract::Terms;
-use crate::names::{ClusterId, ContractId};
+use crate::names::{ClusterId, ContractId, PoolName};
 use crate::quantity::Quantity;
 use crate::resources::{ResourceProblems, Resources};
 
@@ -51,6 +52,8 @@ pub struct Sale {
     pub pot: Pot,
     /// What is promised.
     pub resources: Resources,
+    /// What of it is promised of which pool; nothing where the policy has none.
+    pub pools: BTreeMap<PoolName, Resources>,
     /// When it was promised first; who came first is served first if it is not enough for all.
     pub since: Timestamp,
 }
@@ -62,6 +65,8 @@ pub struct Limits {
     pub pot: Resources,
     /// What all pots together may have sold in all, this sale included.
     pub total: Resources,
+    /// What each pool of the sale's pot may have sold in all, this sale included.
+    pub pools: BTreeMap<PoolName, Resources>,
     /// The pots that exist; what was sold from another one counts against each of them.
     pub pots: BTreeSet<Pot>,
 }
@@ -118,9 +123,27 @@ impl Sale {
             peer: terms.consumer.id.clone(),
             pot,
             resources: terms.resources.clone(),
+            pools: terms.pools.iter().map(|(name, pool)| (name.clone(), pool.resources.clone())).collect(),
             since,
         }
     }
+
+    fn part(&self, part: Part<'_>) -> &Resources {
+        const NOTHING: &Resources = &Resources::new();
+        match part {
+            Part::All => &self.resources,
+            Part::Pool(pool) => self.pools.get(pool).unwrap_or(NOTHING),
+        }
+    }
+}
+
+/// What of each sale is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part<'a> {
+    /// All of it.
+    All,
+    /// What it has of one pool.
+    Pool(&'a PoolName),
 }
 
 impl Ledger {
@@ -137,8 +160,17 @@ impl Ledger {
             entry.check_order(&sale)?;
         }
         let in_pot = |there: &Sale| limits.counts_against(&sale.pot, &there.pot);
-        let shortfall =
-            self.excess(&sale, in_pot, &limits.pot).max(&self.excess(&sale, |_| true, &limits.total));
+        let mut shortfall = self.excess(Part::All, &sale, in_pot, &limits.pot).max(&self.excess(
+            Part::All,
+            &sale,
+            |_| true,
+            &limits.total,
+        ));
+        for pool in sale.pools.keys() {
+            const NONE: &Resources = &Resources::new();
+            let limit = limits.pools.get(pool).unwrap_or(NONE);
+            shortfall = shortfall.max(&self.excess(Part::Pool(pool), &sale, in_pot, limit));
+        }
         if !shortfall.is_empty() {
             return Err(NotAdmitted::Shortfall(shortfall));
         }
@@ -217,16 +249,24 @@ impl Ledger {
 
     /// What is reserved for the sales that `counts` says yes to.
     pub(crate) fn sum(&self, counts: impl Fn(&Sale) -> bool) -> Resources {
+        self.sum_of(Part::All, counts)
+    }
+
+    fn sum_of(&self, part: Part<'_>, counts: impl Fn(&Sale) -> bool) -> Resources {
         let mut sum = Resources::new();
-        self.entries.values().for_each(|entry| sum.accumulate(&entry.reserved(&counts)));
+        self.entries.values().for_each(|entry| sum.accumulate(&entry.reserved(part, &counts)));
         sum
     }
 
-    /// What is reserved for each peer, of the sales that `counts` says yes to.
-    pub(crate) fn sum_by_peer(&self, counts: impl Fn(&Sale) -> bool) -> BTreeMap<&ClusterId, Resources> {
+    /// What is reserved of a part for each peer that has a sale which `counts` says yes to.
+    pub(crate) fn sum_by_peer(
+        &self,
+        part: Part<'_>,
+        counts: impl Fn(&Sale) -> bool,
+    ) -> BTreeMap<&ClusterId, Resources> {
         let mut sums: BTreeMap<&ClusterId, Resources> = BTreeMap::new();
         for entry in self.entries.values().filter(|entry| entry.sales().any(&counts)) {
-            sums.entry(&entry.latest().peer).or_default().accumulate(&entry.reserved(&counts));
+            sums.entry(&entry.latest().peer).or_default().accumulate(&entry.reserved(part, &counts));
         }
         sums
     }
@@ -238,11 +278,17 @@ impl Ledger {
 
     /// By how much the sales that `counts` says yes to exceed `limit` once `sale` is among them; only the resources
     /// of which the sale adds to what its contract has.
-    fn excess(&self, sale: &Sale, counts: impl Fn(&Sale) -> bool, limit: &Resources) -> Resources {
+    fn excess(
+        &self,
+        part: Part<'_>,
+        sale: &Sale,
+        counts: impl Fn(&Sale) -> bool,
+        limit: &Resources,
+    ) -> Resources {
         let mine = |there: &Sale| there.contract == sale.contract;
-        let already = self.sum(|there| mine(there) && counts(there));
-        let others = self.sum(|there| !mine(there) && counts(there));
-        sale.resources
+        let already = self.sum_of(part, |there| mine(there) && counts(there));
+        let others = self.sum_of(part, |there| !mine(there) && counts(there));
+        sale.part(part)
             .iter()
             .filter(|(name, wanted)| *wanted > already.amount(name.as_str()))
             .map(|(name, wanted)| {
@@ -305,17 +351,17 @@ impl Limits {
 
 impl Entry {
     /// What must not be sold to anybody else: the larger of what stands and what is proposed, of those that count.
-    fn reserved(&self, counts: impl Fn(&Sale) -> bool) -> Resources {
+    fn reserved(&self, part: Part<'_>, counts: impl Fn(&Sale) -> bool) -> Resources {
         match self {
             Self::Amending { standing, proposed } if counts(standing) && counts(proposed) => {
-                standing.resources.max(&proposed.resources)
+                standing.part(part).max(proposed.part(part))
             }
             Self::Amending { standing: sale, .. } | Self::Proposed(sale) | Self::Standing(sale)
                 if counts(sale) =>
             {
-                sale.resources.clone()
+                sale.part(part).clone()
             }
-            Self::Amending { proposed: sale, .. } if counts(sale) => sale.resources.clone(),
+            Self::Amending { proposed: sale, .. } if counts(sale) => sale.part(part).clone(),
             _ => Resources::new(),
         }
     }

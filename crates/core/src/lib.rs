@@ -37,6 +37,7 @@ pub mod money;
 pub mod names;
 mod pattern;
 pub mod policy;
+pub mod pools;
 mod quantity;
 mod resources;
 pub mod selector;

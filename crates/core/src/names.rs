@@ -103,6 +103,11 @@ name_type!(
     ContractId,
     "contract ID"
 );
+name_type!(
+    /// What a provider calls a part of its nodes that it lends apart from the others. Cheap to clone.
+    PoolName,
+    "pool name"
+);
 
 fn is_dns_label(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();

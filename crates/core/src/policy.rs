@@ -34,6 +34,10 @@
 //! at most per-peer percentage, per-peer cap, and what the cluster asks for
 //! ```
 //!
+//! Where the policy has pools, each of them has its own pot, of its own nodes, beside the one for all: what is offered is at
+//! most what the pools have left together, and is shared out over them in proportion to that. Sold is by pool, so that no
+//! pool is sold twice.
+//!
 //! So 90 % of one GPU is none, or one where the policy rounds up. A resource of which nothing comes out is not in the
 //! offer; `pods` is always shared, because nothing runs without. An offer of no resource but pods is a refusal.
 //!
@@ -49,8 +53,9 @@ use crate::contract::{Enforcement, Renewal, ServiceLevel};
 use crate::field::FieldProblem;
 use crate::ledger::Limits;
 use crate::money::Prices;
-use crate::names::ClusterId;
+use crate::names::{ClusterId, PoolName};
 use crate::pattern::Patterns;
+use crate::pools::Pools;
 use crate::quantity::{Quantity, Ratio, Rounding};
 use crate::resources::{ResourceName, Resources};
 use crate::selector::{Labels, Selector};
@@ -60,6 +65,7 @@ mod amounts;
 mod backing;
 mod evaluate;
 mod explain;
+mod nodes;
 mod read;
 mod select;
 pub mod spec;
@@ -118,8 +124,17 @@ struct Peers {
 struct Sharing {
     names: Patterns,
     nodes: Selector,
+    pools: Vec<SharedPool>,
     every: Share,
     particular: BTreeMap<ResourceName, Share>,
+}
+
+/// A part of the nodes that is lent apart from the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SharedPool {
+    name: PoolName,
+    nodes: Selector,
+    labels: Labels,
 }
 
 /// How much of a resource.
@@ -231,6 +246,8 @@ pub struct Offer {
     pub policy: Option<String>,
     /// How much, all in all, what the cluster has already included.
     pub resources: Resources,
+    /// The same by pool; nothing where the policy has none.
+    pub pools: Pools,
     /// The largest pods that fit now.
     pub largest_pod: LargestPod,
     /// What it costs; `None` if it is free.
@@ -333,6 +350,7 @@ impl Default for Sharing {
         Self {
             names: Patterns::everything(),
             nodes: Selector::everything(),
+            pools: Vec::new(),
             every: Share::default(),
             particular: BTreeMap::new(),
         }

@@ -90,6 +90,11 @@ impl Selector {
         self.0.is_empty()
     }
 
+    /// The requirements, all of which must hold.
+    pub fn requirements(&self) -> impl ExactSizeIterator<Item = &Requirement> {
+        self.0.iter()
+    }
+
     pub(crate) fn read(spec: &SelectorSpec, path: &str, problems: &mut Problems) -> Self {
         let count = spec.match_labels.len() + spec.match_expressions.len();
         if !problems.at_most(path, count, MOST_REQUIREMENTS) {
@@ -109,6 +114,29 @@ impl Selector {
 }
 
 impl Requirement {
+    /// The requirement that is met by exactly those that do not meet this one.
+    #[must_use]
+    pub fn negated(&self) -> Self {
+        let test = match &self.test {
+            Test::In(values) => Test::NotIn(values.clone()),
+            Test::NotIn(values) => Test::In(values.clone()),
+            Test::Exists => Test::DoesNotExist,
+            Test::DoesNotExist => Test::Exists,
+        };
+        Self { key: self.key.clone(), test }
+    }
+
+    /// As it is written in an object.
+    pub fn to_spec(&self) -> RequirementSpec {
+        let (operator, values) = match &self.test {
+            Test::In(values) => ("In", values.iter().cloned().collect()),
+            Test::NotIn(values) => ("NotIn", values.iter().cloned().collect()),
+            Test::Exists => ("Exists", Vec::new()),
+            Test::DoesNotExist => ("DoesNotExist", Vec::new()),
+        };
+        RequirementSpec { key: self.key.clone(), operator: operator.to_owned(), values }
+    }
+
     fn is_met_by(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
         match &self.test {
@@ -154,6 +182,15 @@ impl Requirement {
 /// A key of a map, short and harmless enough for a path.
 pub(crate) fn shown(key: &str) -> String {
     key.chars().take(LONGEST_VALUE).flat_map(char::escape_default).collect()
+}
+
+/// Labels that are all legal; others are noted.
+pub(crate) fn read_labels(labels: &Labels, path: &str, problems: &mut Problems) -> Labels {
+    let legal = labels.iter().filter(|(key, value)| {
+        let at = format!("{path}[{}]", shown(key));
+        check_key(key, &at, problems) & check_value(value, &at, problems)
+    });
+    legal.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// Label keys have the syntax of resource names.

@@ -64,6 +64,7 @@ pub(crate) fn clauses() -> Clauses {
         provider: party("north", "norden", 1),
         consumer: party("south", "sueden", 2),
         resources: list("cpu=1500m, memory=4Gi, nvidia.com/gpu=1"),
+        pools: [].into(),
         prices: prices.ok(),
         not_before: time("2026-07-01T00:00:00Z"),
         not_after: time("2026-08-01T00:00:00Z"),

@@ -9,7 +9,9 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::fraction;
+use crate::names::PoolName;
 use crate::policy::{Offer, Percent};
+use crate::pools::{Pool, Pools};
 use crate::quantity::Quantity;
 use crate::resources::{ResourceName, Resources};
 use crate::span::Span;
@@ -35,6 +37,8 @@ pub enum Difference {
     Prices,
     /// Storage classes, services or images.
     Extras,
+    /// What the pools have, or which there are.
+    Pools,
     /// The labels of the virtual node.
     Labels,
     /// The images that the nodes have. They are for information and no part of a contract.
@@ -52,6 +56,7 @@ impl fmt::Display for Difference {
             Self::LargestPod => formatter.write_str("largest pod"),
             Self::Prices => formatter.write_str("prices"),
             Self::Extras => formatter.write_str("storage classes, services or images"),
+            Self::Pools => formatter.write_str("pools"),
             Self::Labels => formatter.write_str("labels"),
             Self::Images => formatter.write_str("images"),
             Self::Conditions => formatter.write_str("contract conditions"),
@@ -69,6 +74,7 @@ pub fn differences(old: &Offer, new: &Offer, threshold: Percent) -> Vec<Differen
         .zip(&pods(new))
         .any(|(old, new)| !amount_differences(old, new, threshold).is_empty());
     let others = [
+        (pools_differ(&old.pools, &new.pools, threshold), Difference::Pools),
         (pod_differs, Difference::LargestPod),
         (old.prices != new.prices, Difference::Prices),
         (old.extras != new.extras, Difference::Extras),
@@ -77,6 +83,17 @@ pub fn differences(old: &Offer, new: &Offer, threshold: Percent) -> Vec<Differen
     ];
     differences.extend(others.into_iter().filter(|(differs, _)| *differs).map(|(_, difference)| difference));
     differences
+}
+
+/// Whether there are other pools, or one has other labels, or enough more or less of something.
+pub fn pools_differ(old: &Pools, new: &Pools, threshold: Percent) -> bool {
+    let differs = |(name, old): (_, &Pool)| {
+        new.get::<PoolName>(name).is_none_or(|new| {
+            old.labels != new.labels
+                || !amount_differences(&old.resources, &new.resources, threshold).is_empty()
+        })
+    };
+    old.len() != new.len() || old.iter().any(differs)
 }
 
 /// Whether `new` should be told to somebody who was told `old`.

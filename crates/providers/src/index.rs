@@ -146,6 +146,7 @@ impl Index {
         Lent {
             contract: key.name().to_owned(),
             resources: deal.terms.resources.clone(),
+            pools: deal.terms.pools.clone(),
             labels: offer.map(|offer| offer.labels.clone()).unwrap_or_default(),
             storage_classes: offer.map(|offer| offer.storage_classes.clone()).unwrap_or_default(),
             until: deal.terms.not_after,

@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use liqo_api::names::NamespaceName;
 use liqo_core::Resources;
 use liqo_core::names::{ClusterId, ClusterName};
+use liqo_core::pools::Pools;
 use liqo_kit::clusters::Cluster;
 
 /// The providers by their IDs.
@@ -65,6 +66,8 @@ pub struct Lent {
     pub contract: String,
     /// How much.
     pub resources: Resources,
+    /// The same by pool of its nodes; nothing where it lends them as one.
+    pub pools: Pools,
     /// What the provider says about itself in its offer.
     pub labels: BTreeMap<String, String>,
     /// The storage classes of its offer, the default one first.

@@ -102,3 +102,7 @@ pub(crate) const MAX_SIGNATURE_NAME: u32 = 8;
 pub(crate) const MAX_SEQUENCE: u64 = (1 << 53) - 1;
 /// Longest sentence about a contract's price, or about why it ended.
 pub(crate) const MAX_SENTENCE: u32 = 4096;
+/// Pools in a policy or an offer.
+pub(crate) const MAX_POOLS: u32 = 16;
+/// Labels of a pool.
+pub(crate) const MAX_POOL_LABELS: u32 = 16;

@@ -5,8 +5,9 @@ use liqo_core::policy::spec;
 use liqo_core::selector::{RequirementSpec, SelectorSpec};
 
 use super::{
-    Approval, Enforcement, PodSecurity, PolicyAction, PolicyContract, PolicyPeers, PolicyWorkloads, Quantity,
-    Renewal, ResourceShare, Rounding, Share, SharingPolicySpec, TimeWindow, UnitPrices,
+    Approval, Enforcement, PodSecurity, PolicyAction, PolicyContract, PolicyPeers, PolicyPool,
+    PolicyWorkloads, Quantity, Renewal, ResourceShare, Rounding, Share, SharingPolicySpec, TimeWindow,
+    UnitPrices,
 };
 
 impl From<&SharingPolicySpec> for spec::Spec {
@@ -24,6 +25,7 @@ impl From<&SharingPolicySpec> for spec::Spec {
             }),
             resources: policy.resources.clone(),
             node_selector: selector(&policy.node_selector),
+            pools: policy.pools.iter().map(pool).collect(),
             share: share(&policy.share),
             shares: policy.shares.iter().map(|(name, share)| (name.clone(), resource_share(share))).collect(),
             storage_classes: policy.storage_classes.clone(),
@@ -61,6 +63,14 @@ fn selector(selector: &LabelSelector) -> SelectorSpec {
     SelectorSpec {
         match_labels: selector.match_labels.clone().unwrap_or_default(),
         match_expressions: requirements(selector.match_expressions.as_deref().unwrap_or_default()),
+    }
+}
+
+fn pool(pool: &PolicyPool) -> spec::PoolSpec {
+    spec::PoolSpec {
+        name: pool.name.clone(),
+        node_selector: selector(&pool.node_selector),
+        labels: pool.labels.clone(),
     }
 }
 

@@ -14,11 +14,10 @@
 
 use std::cmp::Ordering;
 
-use super::{Capacity, PODS, left, sum};
+use super::{Capacity, PODS, Picks, left, sum};
 use crate::fraction;
 use crate::quantity::Quantity;
 use crate::resources::Resources;
-use crate::selector::Selector;
 
 /// The largest pods that fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub struct LargestPod {
 
 impl Capacity {
     /// The largest pods that fit on the selected nodes, of the resources in `offered` and never more than that.
-    pub fn largest_pod(&self, selector: &Selector, offered: &Resources) -> LargestPod {
+    pub fn largest_pod(&self, selector: &impl Picks, offered: &Resources) -> LargestPod {
         let nodes: Vec<Resources> = self
             .selected(selector)
             .map(|(node, load)| {

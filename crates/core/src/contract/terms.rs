@@ -9,10 +9,13 @@ use jiff::Timestamp;
 
 use super::{Enforcement, ServiceLevel};
 use crate::canonical::{self, Digest, NotCanonical};
+use crate::field::{FieldProblem, Problems};
 use crate::money::Prices;
 use crate::names::{ClusterId, ClusterName, ContractId};
+use crate::pools::{self, MOST_LABELS, MOST_POOLS, Pools};
 use crate::quantity::{Excerpt, Quantity};
 use crate::resources::{ResourceName, Resources};
+use crate::selector::read_labels;
 use crate::span::Span;
 
 mod wire;
@@ -64,6 +67,8 @@ pub struct Clauses {
     pub consumer: Party,
     /// What is lent.
     pub resources: Resources,
+    /// The same by pool of the provider's nodes; nothing where the offer has none.
+    pub pools: Pools,
     /// What it costs; `None` if it is free.
     pub prices: Option<Prices>,
     /// From when on.
@@ -213,7 +218,8 @@ fn check(clauses: &Clauses) -> Result<(), InvalidTerms> {
         ));
     }
     check_times(clauses)?;
-    check_resources(&clauses.resources)
+    check_resources("resources", &clauses.resources)?;
+    check_pools(clauses)
 }
 
 fn check_times(clauses: &Clauses) -> Result<(), InvalidTerms> {
@@ -228,18 +234,41 @@ fn check_times(clauses: &Clauses) -> Result<(), InvalidTerms> {
     Ok(())
 }
 
-fn check_resources(resources: &Resources) -> Result<(), InvalidTerms> {
+fn check_resources(field: &str, resources: &Resources) -> Result<(), InvalidTerms> {
     if resources.is_empty() {
-        return Err(InvalidTerms::field("resources", "a contract about nothing is none"));
+        return Err(InvalidTerms::field(field, "a contract about nothing is none"));
     }
     if resources.len() > MOST_RESOURCES {
         let problem = format!("has {} entries, at most {MOST_RESOURCES} are allowed", resources.len());
-        return Err(InvalidTerms::field("resources", problem));
+        return Err(InvalidTerms::field(field, problem));
     }
     for (name, amount) in resources.iter() {
         if let Err(problem) = check_amount(name, amount) {
-            return Err(InvalidTerms::field(format!("resources[{name}]"), problem));
+            return Err(InvalidTerms::field(format!("{field}[{name}]"), problem));
         }
+    }
+    Ok(())
+}
+
+fn check_pools(clauses: &Clauses) -> Result<(), InvalidTerms> {
+    if clauses.pools.len() > MOST_POOLS {
+        let problem = format!("has {} entries, at most {MOST_POOLS} are allowed", clauses.pools.len());
+        return Err(InvalidTerms::field("pools", problem));
+    }
+    for (name, pool) in &clauses.pools {
+        check_resources(&format!("pools[{name}].resources"), &pool.resources)?;
+        if pool.labels.len() > MOST_LABELS {
+            let problem = format!("has {} entries, at most {MOST_LABELS} are allowed", pool.labels.len());
+            return Err(InvalidTerms::field(format!("pools[{name}].labels"), problem));
+        }
+        let mut problems = Problems::default();
+        read_labels(&pool.labels, &format!("pools[{name}].labels"), &mut problems);
+        if let Some(FieldProblem { path, message }) = problems.into_vec().into_iter().next() {
+            return Err(InvalidTerms::field(path, message));
+        }
+    }
+    if !clauses.pools.is_empty() && pools::sum(&clauses.pools) != clauses.resources {
+        return Err(InvalidTerms::field("pools", "do not add up to the resources"));
     }
     Ok(())
 }

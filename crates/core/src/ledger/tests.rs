@@ -12,13 +12,14 @@ fn sale(contract: &str, sequence: u64, pot: Option<&str>, resources: &str) -> Sa
         peer: id(&format!("peer-of-{contract}")),
         pot: pot.map(ToOwned::to_owned),
         resources: list(resources),
+        pools: [].into(),
         since: Timestamp::UNIX_EPOCH,
     }
 }
 
 fn limits(pot: &str, total: &str) -> Limits {
     let pots = [None, Some("gold".to_owned()), Some("any".to_owned())].into();
-    Limits { pot: list(pot), total: list(total), pots }
+    Limits { pot: list(pot), total: list(total), pots, ..Limits::default() }
 }
 
 fn admitted(ledger: &Ledger, limits: &Limits, sale: Sale) -> Ledger {
@@ -31,6 +32,25 @@ fn shortfall(result: Result<Ledger, NotAdmitted>) -> Resources {
         Err(NotAdmitted::Shortfall(resources)) => resources,
         other => panic!("expected a shortfall, got {other:?}"),
     }
+}
+
+#[test]
+fn a_pool_is_not_sold_twice_though_others_have_room() {
+    let pools = |amounts: &[(&str, &str)]| -> std::collections::BTreeMap<_, _> {
+        amounts.iter().map(|(name, amounts)| (name.parse().unwrap(), list(amounts))).collect()
+    };
+    let limits = Limits { pools: pools(&[("gpu", "cpu=4"), ("plain", "cpu=4")]), ..limits("cpu=8", "cpu=8") };
+    let of = |contract: &str, sequence, amounts: &[(&str, &str)], all: &str| Sale {
+        pools: pools(amounts),
+        ..sale(contract, sequence, None, all)
+    };
+    let ledger = admitted(&Ledger::default(), &limits, of("a", 0, &[("gpu", "cpu=3")], "cpu=3"));
+    assert_eq!(shortfall(ledger.admit(&limits, of("b", 0, &[("gpu", "cpu=2")], "cpu=2"))), list("cpu=1"));
+    assert_eq!(shortfall(ledger.admit(&limits, of("b", 0, &[("other", "cpu=2")], "cpu=2"))), list("cpu=2"));
+    assert!(ledger.admit(&limits, of("b", 0, &[("gpu", "cpu=1"), ("plain", "cpu=4")], "cpu=5")).is_ok());
+    // Giving back is possible also when there is less than was sold.
+    let less = Limits { pools: pools(&[("gpu", "cpu=1")]), ..limits };
+    assert!(ledger.admit(&less, of("a", 1, &[("gpu", "cpu=2")], "cpu=2")).is_ok());
 }
 
 #[test]
@@ -235,6 +255,7 @@ proptest! {
                         pot: list(&format!("cpu={of_pot}, nvidia.com/gpu={of_pot}")),
                         total: list(&format!("cpu={0}, nvidia.com/gpu={0}", allowed.1)),
                         pots: pots.iter().cloned().collect(),
+                        ..Limits::default()
                     };
                     let Ok(after) = ledger.admit(&limits, new.clone()) else { continue };
                     let mine = |sale: &Sale| sale.contract == new.contract;

@@ -1,11 +1,14 @@
 //! How much of each resource.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::explain::Lines;
+use super::nodes::Nodes;
 use super::{Peer, Percent, Share, Sharing};
-use crate::capacity::{Capacity, NodeCount, Pool};
-use crate::ledger::{Ledger, Limits, Pot, Sale};
+use crate::capacity::{Capacity, NodeCount, Picks, Pool};
+use crate::ledger::{Ledger, Limits, Part, Pot, Sale};
+use crate::names::PoolName;
+use crate::pools::{self, Pools};
 use crate::quantity::{Quantity, Ratio, Rounding};
 use crate::resources::{ResourceName, Resources};
 use crate::selector::Selector;
@@ -27,6 +30,7 @@ pub(super) struct Question<'a> {
 /// What comes out for all resources.
 pub(super) struct Amounts {
     pub(super) offered: Resources,
+    pub(super) pools: Pools,
     pub(super) limits: Limits,
 }
 
@@ -41,12 +45,14 @@ struct Side {
 
 impl Question<'_> {
     pub(super) fn answer(&self, lines: &mut Lines) -> Amounts {
-        let limits = Limits { pots: self.pots.clone(), ..Limits::default() };
-        let pot = self.side(&self.sharing.nodes, |sale| limits.counts_against(&self.pot, &sale.pot));
-        let all = self.side(&Selector::everything(), |_| true);
-        lines.say(nodes(self.capacity.count(&self.sharing.nodes)));
+        let mut limits = Limits { pots: self.pots.clone(), ..Limits::default() };
+        let shared = Nodes::Shared(self.sharing);
+        let pot = self.side(&shared, Part::All, |sale| limits.counts_against(&self.pot, &sale.pot));
+        let all = self.side(&Selector::everything(), Part::All, |_| true);
+        lines.say(nodes(self.capacity.count(&shared)));
+        let left = self.left_in_pools(&mut limits);
 
-        let mut amounts = Amounts { offered: Resources::new(), limits };
+        let mut amounts = Amounts { offered: Resources::new(), pools: Pools::new(), limits };
         for name in self.names(&pot.pool) {
             let share = self.sharing.of(&name);
             let in_pot = self.pot_of(&name, &share, &pot, lines);
@@ -54,17 +60,57 @@ impl Question<'_> {
             amounts.limits.pot.insert(name.clone(), in_pot);
             amounts.limits.total.insert(name.clone(), in_all);
             let offered = self.offer_of(&name, &share, (in_pot, &pot), (in_all, &all), lines);
+            let unsold = (!left.is_empty()).then(|| sum_of(&name, &left));
+            let offered = capped(offered, unsold, &name, "at most, unsold in the pools", lines);
             lines.amount(&name, "offered", offered);
             if offered.is_positive() {
                 amounts.offered.insert(name.clone(), offered.with_format(name.format()));
             }
         }
+        self.share_out(&left, &mut amounts, lines);
         amounts
     }
 
+    /// What each pool has left for the asker, in whole portions; notes what it may have sold in all.
+    fn left_in_pools(&self, limits: &mut Limits) -> BTreeMap<PoolName, Resources> {
+        let mut left = BTreeMap::new();
+        for pool in &self.sharing.pools {
+            let counts = |sale: &Sale| limits.counts_against(&self.pot, &sale.pot);
+            let side = self.side(&Nodes::Pool(self.sharing, &pool.name), Part::Pool(&pool.name), counts);
+            let (mut most, mut rest) = (Resources::new(), Resources::new());
+            for name in self.names(&side.pool) {
+                let of = |list: &Resources| list.amount(name.as_str());
+                let share = self.sharing.of(&name);
+                let percentage = share.percentage.unwrap_or(self.default_percentage);
+                let pot =
+                    share.portion_of(of(&side.pool.free), percentage, &name).sub_to_zero(of(&side.overuse));
+                rest.insert(name.clone(), floor(pot.sub_to_zero(of(&side.sold)), Ratio::ONE, &name));
+                most.insert(name, pot);
+            }
+            limits.pools.insert(pool.name.clone(), most);
+            left.insert(pool.name.clone(), rest);
+        }
+        left
+    }
+
+    /// Shares out what is offered over the pools. One of which nothing but places for pods would be left is not offered.
+    fn share_out(&self, left: &BTreeMap<PoolName, Resources>, amounts: &mut Amounts, lines: &mut Lines) {
+        let mut parts = pools::split(&amounts.offered, left);
+        for pool in &self.sharing.pools {
+            let Some(resources) = parts.remove(&pool.name) else { continue };
+            if resources.iter().all(|(name, _)| name.as_str() == PODS) {
+                amounts.offered = amounts.offered.sub_to_zero(&resources);
+                continue;
+            }
+            lines.say(format!("pool {}: {resources}", pool.name));
+            amounts.pools.insert(pool.name.clone(), pools::Pool { resources, labels: pool.labels.clone() });
+        }
+        amounts.offered.retain(|_, amount| amount.is_positive());
+    }
+
     /// What the nodes have for the clusters whose sales count, the asker being one of them.
-    fn side(&self, nodes: &Selector, counts: impl Fn(&Sale) -> bool) -> Side {
-        let mut sold = self.ledger.sum_by_peer(counts);
+    fn side(&self, nodes: &impl Picks, part: Part<'_>, counts: impl Fn(&Sale) -> bool) -> Side {
+        let mut sold = self.ledger.sum_by_peer(part, counts);
         sold.remove(&self.peer.id);
         let pool = self.capacity.pool(nodes, |peer| *peer == self.peer.id || sold.contains_key(peer));
         let used = self.capacity.used_by_peers(nodes);
@@ -137,6 +183,11 @@ impl Question<'_> {
         capped(left, self.peer.wants.get(name.as_str()), name, "at most, as asked for", lines)
             .max(Quantity::ZERO)
     }
+}
+
+/// What all pools have of one resource.
+fn sum_of(name: &ResourceName, pools: &BTreeMap<PoolName, Resources>) -> Quantity {
+    pools.values().fold(Quantity::ZERO, |sum, pool| sum.saturating_add(pool.amount(name.as_str())))
 }
 
 /// What all pots together may have sold in all, by the overcommit of the policy that is asked.

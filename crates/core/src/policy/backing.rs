@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::nodes::Nodes;
 use super::{Policy, Sharing};
-use crate::capacity::Capacity;
+use crate::capacity::{Capacity, Picks};
 use crate::ledger::{Ledger, Pot, Sale, Shortage};
 use crate::names::ClusterId;
 use crate::quantity::{Ratio, Rounding};
@@ -31,7 +32,8 @@ pub fn shortages(policies: &[Policy], capacity: &Capacity, ledger: &Ledger) -> V
     };
     for pot in &pots {
         let sharing = sharing_of(pot);
-        let backing = backing(capacity, ledger, &sharing.nodes, &[sharing], |sale| sale.pot == **pot);
+        let backing =
+            backing(capacity, ledger, &Nodes::Shared(sharing), &[sharing], |sale| sale.pot == **pot);
         note(ledger.shortages(|sold_from| sold_from == *pot, &backing));
     }
     let all: Vec<&Sharing> = pots.iter().map(|pot| sharing_of(pot)).collect();
@@ -44,7 +46,7 @@ pub fn shortages(policies: &[Policy], capacity: &Capacity, ledger: &Ledger) -> V
 fn backing(
     capacity: &Capacity,
     ledger: &Ledger,
-    nodes: &Selector,
+    nodes: &impl Picks,
     sharings: &[&Sharing],
     counts: impl Fn(&Sale) -> bool,
 ) -> Resources {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::amounts::{PODS, Question};
 use super::explain::Lines;
+use super::nodes::Nodes;
 use super::select::{self, Choice};
 use super::{Cause, Conditions, Evaluation, Extras, Offer, Peer, Percent, Policy, Refusal, Sharing, Verdict};
 use crate::capacity::Capacity;
@@ -48,7 +49,8 @@ pub fn evaluate(
     let prices = policy.and_then(|policy| policy.prices.as_ref());
     let offer = Offer {
         policy: pot,
-        largest_pod: capacity.largest_pod(&sharing.nodes, &offered),
+        pools: amounts.pools,
+        largest_pod: capacity.largest_pod(&Nodes::Shared(sharing), &offered),
         prices: prices.map(|prices| prices.only(|name| offered.get(name.as_str()).is_some())),
         extras: policy.map_or_else(Extras::default, |policy| policy.extras.clone()),
         conditions: policy.map_or_else(Conditions::default, |policy| policy.conditions.clone()),

@@ -5,18 +5,20 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use super::nodes::MOST_TERMS;
 use super::spec::{
-    Amount, ContractSpec, PeersSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec, WorkloadsSpec,
+    Amount, ContractSpec, PeersSpec, PoolSpec, PricesSpec, ResourceShareSpec, ShareSpec, Spec, WorkloadsSpec,
 };
-use super::{Action, Conditions, Extras, Peers, Percent, Policy, Share, Sharing, Window};
+use super::{Action, Conditions, Extras, Peers, Percent, Policy, Share, SharedPool, Sharing, Window};
 use crate::contract::{Enforcement, Renewal, ServiceLevel};
 use crate::field::{FieldProblem, FieldProblems, Problems};
 use crate::money::Prices;
-use crate::names::ClusterId;
+use crate::names::{ClusterId, PoolName};
 use crate::pattern::Patterns;
+use crate::pools::{MOST_LABELS, MOST_POOLS};
 use crate::quantity::{Excerpt, Quantity, Ratio, Rounding};
 use crate::resources::ResourceName;
-use crate::selector::{Selector, SelectorSpec, shown};
+use crate::selector::{Selector, SelectorSpec, read_labels, shown};
 use crate::span::Span;
 
 const MOST_CLUSTERS: usize = 4096;
@@ -139,7 +141,55 @@ fn read_sharing(spec: &Spec, problems: &mut Problems) -> Sharing {
         }
     }
     let nodes = Selector::read(&spec.node_selector, "spec.nodeSelector", problems);
-    Sharing { names, nodes, every, particular }
+    let sharing = Sharing { names, nodes, pools: read_pools(&spec.pools, problems), every, particular };
+    check_pools(&sharing, problems);
+    sharing
+}
+
+fn read_pools(pools: &[PoolSpec], problems: &mut Problems) -> Vec<SharedPool> {
+    if !problems.at_most("spec.pools", pools.len(), MOST_POOLS) {
+        return Vec::new();
+    }
+    let mut read: Vec<SharedPool> = Vec::new();
+    for (index, pool) in pools.iter().enumerate() {
+        let path = format!("spec.pools[{index}]");
+        let nodes = Selector::read(&pool.node_selector, &format!("{path}.nodeSelector"), problems);
+        let at = format!("{path}.labels");
+        let few = problems.at_most(&at, pool.labels.len(), MOST_LABELS);
+        let labels = if few { read_labels(&pool.labels, &at, problems) } else { BTreeMap::new() };
+        let Some(name) = problems.keep(&format!("{path}.name"), pool.name.parse::<PoolName>()) else {
+            continue;
+        };
+        if read.iter().any(|before| before.name == name) {
+            problems.add(format!("{path}.name"), format_args!("there is another pool {name}"));
+        }
+        if let Some(all) = read.iter().find(|before| before.nodes.is_empty()) {
+            let message =
+                format!("has no nodes: all that are left belong to pool {}, which is before it", all.name);
+            problems.add(&path, message);
+        }
+        read.push(SharedPool { name, nodes, labels });
+    }
+    read
+}
+
+/// What cannot be done by pools.
+fn check_pools(sharing: &Sharing, problems: &mut Problems) {
+    if sharing.pools.is_empty() {
+        return;
+    }
+    for (name, _) in sharing.particular.iter().filter(|(_, share)| share.autoscaled.is_positive()) {
+        let message = "nobody knows to which of spec.pools it would be added";
+        problems.add(format!("spec.shares[{name}].autoscaled"), message);
+    }
+    let untold = (0..sharing.pools.len()).find(|index| sharing.terms_of(*index).is_none());
+    if let Some(index) = untold {
+        let message = format!(
+            "its nodes are told apart from those of the pools before it by more than {MOST_TERMS} combinations of \
+             requirements; use fewer for each pool"
+        );
+        problems.add(format!("spec.pools[{index}].nodeSelector"), message);
+    }
 }
 
 fn read_share(spec: &ShareSpec, inherited: Share, path: &str, problems: &mut Problems) -> Share {

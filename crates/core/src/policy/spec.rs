@@ -26,6 +26,8 @@ pub struct Spec {
     pub resources: Option<Vec<String>>,
     /// The nodes to share; left out, all.
     pub node_selector: SelectorSpec,
+    /// Parts of these nodes that are lent apart from each other; left out, all nodes are one.
+    pub pools: Vec<PoolSpec>,
     /// How much of every resource.
     pub share: ShareSpec,
     /// How much of particular resources; what is left out here is as in `share`.
@@ -65,6 +67,18 @@ pub struct PeersSpec {
     pub match_labels: BTreeMap<String, String>,
     /// Further requirements on the labels.
     pub match_expressions: Vec<RequirementSpec>,
+}
+
+/// A part of the nodes. A node that two of them select belongs to the first; one that none selects is not shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct PoolSpec {
+    /// What it is called; a DNS label.
+    pub name: String,
+    /// Its nodes; left out, all that belong to no other pool before it.
+    pub node_selector: SelectorSpec,
+    /// Labels for the nodes that stand for it at other clusters.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// How much of every resource.

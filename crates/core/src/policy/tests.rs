@@ -1,6 +1,7 @@
 //! Tables of worlds.
 
 mod amounts;
+mod pools;
 mod properties;
 mod selection;
 mod validation;
@@ -84,6 +85,12 @@ impl World {
         self
     }
 
+    /// Sells all of an offer.
+    fn sell(mut self, peer: &str, offer: &Offer) -> Self {
+        self.ledger = self.ledger.restore(sale_of(peer, offer), true);
+        self
+    }
+
     fn at(mut self, now: &str) -> Self {
         self.now = time(now);
         self
@@ -143,8 +150,15 @@ fn sale(peer: &str, pot: Option<&str>, resources: Resources) -> Sale {
         peer: id(peer),
         pot: pot.map(ToOwned::to_owned),
         resources,
+        pools: [].into(),
         since: Timestamp::UNIX_EPOCH,
     }
+}
+
+/// All of an offer, sold.
+fn sale_of(peer: &str, offer: &Offer) -> Sale {
+    let pools = offer.pools.iter().map(|(name, pool)| (name.clone(), pool.resources.clone()));
+    Sale { pools: pools.collect(), ..sale(peer, offer.policy.as_deref(), offer.resources.clone()) }
 }
 
 fn offer(evaluation: Evaluation) -> Offer {

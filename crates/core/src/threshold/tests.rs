@@ -19,6 +19,7 @@ fn offer() -> Offer {
     Offer {
         policy: None,
         resources: list("cpu=10, memory=100Gi"),
+        pools: [].into(),
         largest_pod: LargestPod { on_one_node: list("cpu=2"), of_each: list("cpu=4") },
         prices: None,
         extras: Extras::default(),

@@ -26,6 +26,7 @@ fn terms(north: &Identity, south: &Identity) -> Terms {
         provider: paper::party(north).unwrap(),
         consumer: paper::party(south).unwrap(),
         resources: Resources::parse([("cpu", "3500m"), ("memory", "6Gi")]).into_result().unwrap(),
+        pools: [].into(),
         prices: None,
         not_before: "2026-03-01T12:00:00Z".parse().unwrap(),
         not_after: "2026-03-02T12:00:00Z".parse().unwrap(),

@@ -148,6 +148,7 @@ impl<'a> World<'a> {
             lent: Some(Arc::new(Lent {
                 contract: "c".to_owned(),
                 resources: Resources::default(),
+                pools: [].into(),
                 labels: BTreeMap::new(),
                 storage_classes: Vec::new(),
                 until: Timestamp::MAX,

@@ -43,6 +43,7 @@ fn reserved(version: &str) -> Reserved {
         peer: south(),
         pot: None,
         resources: [("cpu".parse().unwrap(), "2".parse().unwrap())].into_iter().collect(),
+        pools: [].into(),
         since: now(),
     };
     Reserved { sale, version: version.to_owned(), since: now() }

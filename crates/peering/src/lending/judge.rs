@@ -134,6 +134,7 @@ fn check_clauses(terms: &Terms, read: &Read) -> Result<(), Refused> {
     if !beyond.is_empty() {
         return refused("MoreThanOffered", format!("{beyond} more than was offered"));
     }
+    check_pools(terms, read)?;
     let prices =
         read.prices.as_ref().map(|prices| prices.only(|name| terms.resources.get(name.as_str()).is_some()));
     let prices = prices.filter(|prices| prices.iter().len() > 0);
@@ -147,6 +148,29 @@ fn check_clauses(terms: &Terms, read: &Read) -> Result<(), Refused> {
         Some((_, what)) => refused("OtherThanOffered", format!("its {what} is not what was offered")),
         None => Ok(()),
     }
+}
+
+/// Whether it takes of each pool no more than is offered of it, and names its labels as they are offered.
+fn check_pools(terms: &Terms, read: &Read) -> Result<(), Refused> {
+    if terms.pools.is_empty() != read.pools.is_empty() {
+        return refused("OtherThanOffered", "it does not say by pool what is offered by pool");
+    }
+    for (name, pool) in &terms.pools {
+        let Some(offered) = read.pools.get(name) else {
+            return refused("OtherThanOffered", format!("pool {name} was not offered"));
+        };
+        let beyond = pool.resources.lacking_in(&offered.resources);
+        if !beyond.is_empty() {
+            return refused("MoreThanOffered", format!("{beyond} more than was offered of pool {name}"));
+        }
+        if pool.labels != offered.labels {
+            return refused(
+                "OtherThanOffered",
+                format!("the labels of pool {name} are not those that were offered"),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn admit(lending: &Lending<'_>, deal: &Deal, terms: &Terms, offer: &Offer) -> Result<Sale, Refused> {

@@ -5,7 +5,8 @@ use liqo_api::ResourceOfferSpec;
 use liqo_api::resource_offer::LargestPod;
 use liqo_core::Span;
 use liqo_core::policy::Percent;
-use liqo_core::threshold::{Difference, amount_differences};
+use liqo_core::pools::{Pool, Pools};
+use liqo_core::threshold::{Difference, amount_differences, pools_differ};
 
 use super::amounts;
 
@@ -76,6 +77,7 @@ pub fn differences(
     let prices =
         |spec: &ResourceOfferSpec| (spec.prices.clone(), spec.currency.clone(), spec.price_period.clone());
     let others = [
+        (pools_differ(&pools(written), &pools(new), threshold), Difference::Pools),
         (largest_pod_differs(written, new, threshold), Difference::LargestPod),
         (written.images != new.images, Difference::Images),
         (prices(written) != prices(new), Difference::Prices),
@@ -89,6 +91,15 @@ pub fn differences(
     ];
     differences.extend(others.into_iter().filter(|(differs, _)| *differs).map(|(_, difference)| difference));
     differences
+}
+
+/// What is said of pools, whether or not it makes sense.
+fn pools(spec: &ResourceOfferSpec) -> Pools {
+    let named = spec.pools.iter().filter_map(|pool| {
+        let (resources, labels) = (amounts(&pool.resources).0, pool.labels.clone());
+        Some((pool.name.parse().ok()?, Pool { resources, labels }))
+    });
+    named.collect()
 }
 
 fn largest_pod_differs(written: &ResourceOfferSpec, new: &ResourceOfferSpec, threshold: Percent) -> bool {

@@ -7,12 +7,14 @@ use k8s_openapi::api::core::v1::ContainerImage;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use liqo_api::ResourceOfferSpec;
 use liqo_api::resource_offer::{
-    LargestPod, OfferedContract, OfferedQuota, OfferedService, OfferedStorageClass,
+    LargestPod, OfferedContract, OfferedPool, OfferedQuota, OfferedService, OfferedStorageClass,
 };
 use liqo_api::sharing_policy as api;
 use liqo_core::Resources;
 use liqo_core::contract::{Enforcement, Renewal};
+use liqo_core::names::PoolName;
 use liqo_core::policy::{Conditions, Offer};
+use liqo_core::pools::Pool;
 
 use super::texts;
 use crate::stock::Goods;
@@ -42,7 +44,8 @@ pub struct Making<'a> {
 impl Making<'_> {
     /// The offer as it is written. Of it, only `validUntil` depends on the time.
     pub fn spec(&self) -> ResourceOfferSpec {
-        let Offer { policy, resources, largest_pod, prices, conditions, ends, .. } = self.offer;
+        let resources = bounded(&self.offer.resources);
+        let Offer { policy, largest_pod, prices, conditions, ends, .. } = self.offer;
         let prices = prices.as_ref().filter(|prices| prices.iter().len() > 0);
         let per_unit = prices.iter().flat_map(|prices| prices.iter());
         let per_unit: Resources = per_unit.map(|(name, price)| (name.clone(), price)).collect();
@@ -50,7 +53,8 @@ impl Making<'_> {
         ResourceOfferSpec {
             cluster_id: self.provider.to_owned(),
             images: self.images(),
-            resource_quota: OfferedQuota { hard: texts(&bounded(resources)) },
+            resource_quota: OfferedQuota { hard: texts(&resources) },
+            pools: self.pools(&resources),
             labels: self
                 .labels
                 .iter()
@@ -71,6 +75,17 @@ impl Making<'_> {
             withdrawal_timestamp: None,
             storage_classes: self.storage_classes(),
         }
+    }
+
+    /// The pools, of the resources that are in the offer.
+    fn pools(&self, resources: &Resources) -> Vec<OfferedPool> {
+        let pool = |(name, pool): (&PoolName, &Pool)| {
+            let mut of_pool = pool.resources.clone();
+            of_pool.retain(|name, _| resources.get(name.as_str()).is_some());
+            let (name, labels) = (name.to_string(), pool.labels.clone());
+            OfferedPool { name, resources: texts(&of_pool), labels }
+        };
+        self.offer.pools.iter().map(pool).filter(|pool| !pool.resources.is_empty()).collect()
     }
 
     fn images(&self) -> Vec<ContainerImage> {

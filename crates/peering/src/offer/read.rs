@@ -8,8 +8,9 @@ use liqo_core::acceptance::Offered;
 use liqo_core::canonical::Digest;
 use liqo_core::contract::{Enforcement, MOST_RESOURCES, Renewal, ServiceLevel, check_amount};
 use liqo_core::money::Prices;
-use liqo_core::names::ClusterId;
+use liqo_core::names::{ClusterId, PoolName};
 use liqo_core::policy::Conditions;
+use liqo_core::pools::{self, MOST_POOLS, Pool, Pools};
 use liqo_core::{Resources, Span};
 
 use super::{Problems, amounts, digest};
@@ -21,6 +22,8 @@ pub struct Read {
     pub provider: ClusterId,
     /// How much; more than zero of each.
     pub resources: Resources,
+    /// The same by pool; nothing where the provider has none.
+    pub pools: Pools,
     /// What it costs; `None` if it is free.
     pub prices: Option<Prices>,
     /// Until when the offer stands.
@@ -55,12 +58,14 @@ impl Read {
         if resources.is_empty() {
             problems.add("resourceQuota", "nothing is offered");
         }
+        let pools = read_pools(spec, &resources, &mut problems);
         let prices = read_prices(spec, &resources, &mut problems);
         let contract = read_contract(spec.contract.as_ref(), &mut problems);
         match (provider, digest, contract) {
             (Some(provider), Some(digest), Some(contract)) if problems.0.is_empty() => Ok(Self {
                 provider,
                 resources,
+                pools,
                 prices,
                 valid_until: spec.valid_until.as_ref().map(|time| time.0),
                 renewal: (contract.renewal == Renewal::Auto).then_some(contract.duration),
@@ -87,6 +92,18 @@ impl Read {
         let mut taken = self.resources.capped_by(wanted);
         taken.retain(|_, amount| amount.is_positive());
         taken
+    }
+
+    /// What of `taken` comes from which pool.
+    pub fn pools_of(&self, taken: &Resources) -> Pools {
+        if *taken == self.resources {
+            return self.pools.clone();
+        }
+        let has = self.pools.iter().map(|(name, pool)| (name.clone(), pool.resources.clone())).collect();
+        let parts = pools::split(taken, &has).into_iter().filter(|(_, resources)| !resources.is_empty());
+        let labels =
+            |name: &PoolName| self.pools.get(name).map(|pool| pool.labels.clone()).unwrap_or_default();
+        parts.map(|(name, resources)| (name.clone(), Pool { resources, labels: labels(&name) })).collect()
     }
 
     /// From when to when a contract that is made now is valid, in whole seconds.
@@ -122,6 +139,30 @@ fn read_resources(spec: &ResourceOfferSpec) -> (Resources, Vec<String>) {
         fine
     });
     (resources, oddities)
+}
+
+/// The pools, of the resources that are offered. Those that do not add up spoil the offer: nobody knows what is meant.
+fn read_pools(spec: &ResourceOfferSpec, resources: &Resources, problems: &mut Problems) -> Pools {
+    let mut read = Pools::new();
+    for pool in &spec.pools {
+        let Some(name) = problems.keep("pools", pool.name.parse::<PoolName>()) else { continue };
+        let (mut amounts, _) = amounts(&pool.resources);
+        amounts.retain(|name, amount| !amount.is_zero() && resources.get(name.as_str()).is_some());
+        let pool = Pool { resources: amounts, labels: pool.labels.clone() };
+        if pool.resources.is_empty() {
+            continue;
+        }
+        if read.insert(name, pool).is_some() {
+            problems.add("pools", "two of them have the same name");
+        }
+    }
+    if read.len() > MOST_POOLS {
+        problems.add("pools", format_args!("has {} entries, at most {MOST_POOLS} are allowed", read.len()));
+    }
+    if !spec.pools.is_empty() && pools::sum(&read) != *resources {
+        problems.add("pools", "what they have does not add up to what is offered");
+    }
+    read
 }
 
 fn read_prices(spec: &ResourceOfferSpec, resources: &Resources, problems: &mut Problems) -> Option<Prices> {

@@ -242,6 +242,33 @@ fn every_other_difference_is_told_and_what_only_informs_changes_no_amount() {
     assert_eq!(*written, spec);
 }
 
+#[test]
+fn pools_are_offered_read_back_and_shared_out() {
+    let policy = json!({ "pools": [{ "name": "all", "labels": { "speed": "high" } }] });
+    let spec = make("cpu=8, memory=16Gi, pods=110", &policy);
+    assert_eq!(
+        serde_json::to_value(&spec.pools).unwrap(),
+        json!([{ "name": "all", "resources": { "cpu": "8", "memory": "16Gi", "pods": "110" }, "labels": { "speed": "high" } }])
+    );
+    let without = ResourceOfferSpec { pools: Vec::new(), ..spec.clone() };
+    assert_ne!(digest(&spec), digest(&without), "what is offered by pool is part of the offer");
+    let Plan::Write { differences, .. } = planned(&without, &spec, now()) else { panic!("it must be told") };
+    assert_eq!(differences, [Difference::Pools]);
+
+    let read = hostile(json!({
+        "prices": {}, "resourceQuota": { "hard": { "cpu": "9", "memory": "4Gi" } },
+        "pools": [{ "name": "a", "resources": { "cpu": "6", "memory": "4Gi" } }, { "name": "b", "resources": { "cpu": "3" } }],
+    }));
+    let read = read.unwrap();
+    let of = |taken: &str| -> Vec<String> {
+        let pools = read.pools_of(&list(taken));
+        pools.iter().map(|(name, pool)| format!("{name}: {}", pool.resources)).collect()
+    };
+    assert_eq!(of("cpu=9, memory=4Gi"), ["a: cpu=6, memory=4Gi", "b: cpu=3"]);
+    assert_eq!(of("cpu=3, memory=1Gi"), ["a: cpu=2, memory=1Gi", "b: cpu=1"]);
+    assert_eq!(of("memory=1Gi"), ["a: memory=1Gi"]);
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "json! makes values")]
 fn hostile(change: Value) -> Result<Read, String> {
     let mut spec = serde_json::to_value(make("cpu=8, memory=16Gi", &paid())).unwrap();
@@ -276,6 +303,19 @@ fn what_makes_no_sense_is_refused_in_words() {
         (
             json!({"contract": {"duration": "1d", "serviceLevel": {"a": "\u{1b}[31mred"}}}),
             "contract.serviceLevel: a has control characters",
+        ),
+        (
+            json!({"pools": [{"name": "a", "resources": {"cpu": "1"}}]}),
+            "pools: what they have does not add up",
+        ),
+        (json!({"pools": [{"name": "a"}]}), "pools: what they have does not add up"),
+        (
+            json!({"pools": [{"name": "../a", "resources": {"cpu": "1"}}]}),
+            "pools: \"../a\" is not a pool name",
+        ),
+        (
+            json!({"pools": [{"name": "a", "resources": {"cpu": "4"}}, {"name": "a", "resources": {"memory": "8Gi"}}]}),
+            "pools: two of them have the same name",
         ),
     ] {
         let problem = hostile(change.clone()).unwrap_err();

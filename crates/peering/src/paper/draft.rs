@@ -86,6 +86,7 @@ impl Draft<'_> {
             provider: self.provider.clone(),
             consumer: self.consumer.clone(),
             resources: self.taken.clone(),
+            pools: self.offer.pools_of(self.taken),
             prices: self.prices(),
             not_before,
             not_after,

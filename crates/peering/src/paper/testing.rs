@@ -18,6 +18,7 @@ pub(crate) fn terms() -> Terms {
         provider: party("north", 1),
         consumer: party("south", 2),
         resources: [("cpu".parse().unwrap(), "2".parse().unwrap())].into_iter().collect(),
+        pools: [].into(),
         prices: None,
         not_before: "2026-03-01T12:00:00Z".parse().unwrap(),
         not_after: "2026-03-02T12:00:00Z".parse().unwrap(),

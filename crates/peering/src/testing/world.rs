@@ -53,7 +53,7 @@ impl World {
                 .into_iter()
                 .map(|(name, amount)| (name.parse().unwrap(), amount.parse().unwrap()))
                 .collect(),
-            labels: Default::default(),
+            labels: [("number".to_owned(), number.to_string())].into(),
             ready: true,
             schedulable: true,
             virtual_node: false,
@@ -254,8 +254,15 @@ impl World {
 
     /// What a provider has really sold: what it signed and what is not over, wherever it lies.
     pub(crate) fn really_sold(&self, provider: usize) -> Resources {
-        let me = &self.sides[provider].me;
         let mut sum = Resources::new();
+        self.agreed(provider).iter().for_each(|terms| sum.accumulate(&terms.resources));
+        sum
+    }
+
+    /// The terms that a provider signed and that are not over, wherever they lie.
+    pub(crate) fn agreed(&self, provider: usize) -> Vec<Terms> {
+        let me = &self.sides[provider].me;
+        let mut all = Vec::new();
         let contracts = self.sides.iter().flat_map(|side| side.server.all("contracts"));
         for (_, contract) in contracts {
             let copy = contract["metadata"]["labels"]["liqo.io/replicated"] == json!("true");
@@ -269,10 +276,10 @@ impl World {
             let terms = Terms::parse(terms.as_bytes()).unwrap();
             if !copy && !over && terms.provider == me.party && terms.not_after > self.now {
                 assert!(paper::is_signed(&me.party.key, &terms, signature));
-                sum = sum.saturating_add(&terms.resources);
+                all.push(terms);
             }
         }
-        sum
+        all
     }
 
     /// What there is, without what differs from run to run.

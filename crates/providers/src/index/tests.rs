@@ -19,6 +19,7 @@ fn terms(provider: &str, consumer: &str, cpu: &str, until: &str) -> Terms {
         provider: party(provider, 1),
         consumer: party(consumer, 2),
         resources: [("cpu".parse().unwrap(), cpu.parse().unwrap())].into_iter().collect(),
+        pools: [].into(),
         prices: None,
         not_before: "2026-03-01T12:00:00Z".parse().unwrap(),
         not_after: until.parse().unwrap(),

@@ -5,8 +5,10 @@ use super::{Clauses, InvalidTerms, Party, PublicKey, Terms};
 use crate::canonical::Digest;
 use crate::contract::{Enforcement, ServiceLevel};
 use crate::money::{Period, Prices};
+use crate::pools::{Pool, Pools};
 use crate::quantity::{Format, Quantity};
 use crate::resources::Resources;
+use crate::selector::Labels;
 use crate::span::Span;
 use crate::testing::{clauses, contract_id, list, time};
 
@@ -265,7 +267,7 @@ fn any_clauses() -> impl Strategy<Value = Clauses> {
         .prop_map(|text| text.chars().filter(|c| !c.is_control()).take(40).collect::<String>());
     let promises = prop::collection::btree_map("[a-zA-Z0-9._-]{1,9}", text, 0..3);
     let times = (0_i64..4_000_000_000, 1_i64..4_000_000_000, prop::option::of(1_u64..1_000_000));
-    let numbers = (0_u64..4, any::<[u8; 2]>(), any::<bool>());
+    let numbers = (0_u64..4, any::<[u8; 2]>(), any::<bool>(), any::<bool>());
     ((party(b'1'), party(b'2')), resources, prices, promises, times, numbers).prop_map(
         |(
             (provider, consumer),
@@ -273,13 +275,14 @@ fn any_clauses() -> impl Strategy<Value = Clauses> {
             prices,
             promises,
             (from, length, renewal),
-            (sequence, digests, hard),
+            (sequence, digests, hard, pooled),
         )| Clauses {
             contract: contract_id("c"),
             sequence,
             predecessor: (sequence > 0).then(|| Digest::of("test", &digests[..1])),
             provider,
             consumer,
+            pools: if pooled { halves(&resources) } else { [].into() },
             resources,
             prices,
             not_before: jiff::Timestamp::from_second(from).unwrap(),
@@ -290,6 +293,50 @@ fn any_clauses() -> impl Strategy<Value = Clauses> {
             offer: Digest::of("test", &digests),
         },
     )
+}
+
+/// The same in two pools, as evenly as can be.
+fn halves(resources: &Resources) -> Pools {
+    let names = ["a", "b"].map(|name| name.parse().unwrap());
+    let all = names.into_iter().map(|name| (name, resources.clone())).collect();
+    let labels = [("zone".to_owned(), "north".to_owned())].into();
+    let parts = crate::pools::split(resources, &all).into_iter();
+    let pools = parts.filter(|(_, resources)| !resources.is_empty());
+    pools.map(|(name, resources)| (name, Pool { resources, labels: Labels::clone(&labels) })).collect()
+}
+
+#[test]
+fn pools_are_part_of_what_is_signed_and_must_add_up() {
+    let mut clauses = clauses();
+    let without = Terms::new(clauses.clone()).unwrap();
+    clauses.pools = halves(&clauses.resources);
+    let terms = Terms::new(clauses.clone()).unwrap();
+    let text = std::str::from_utf8(terms.canonical()).unwrap();
+    let expected = r#""pools":{"a":{"labels":{"zone":"north"},"resources":{"cpu":"750m","memory":"2Gi","nvidia.com/gpu":"1"}},"b":{"labels":{"zone":"north"},"resources":{"cpu":"750m","memory":"2Gi"}}},"#;
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(text.replacen(expected, "", 1).as_bytes(), without.canonical(), "nothing else is different");
+    assert_ne!(terms.digest(), without.digest());
+
+    let problem = |change: &dyn Fn(&mut Clauses)| {
+        let mut changed = clauses.clone();
+        change(&mut changed);
+        Terms::new(changed).unwrap_err().to_string()
+    };
+    assert_eq!(problem(&|c| drop(c.pools.pop_first())), "pools: do not add up to the resources");
+    let nothing = |c: &mut Clauses| drop(c.pools.insert("c".parse().unwrap(), Pool::default()));
+    assert_eq!(problem(&nothing), "pools[c].resources: a contract about nothing is none");
+    let label = |c: &mut Clauses| {
+        c.pools.values_mut().for_each(|pool| drop(pool.labels.insert("a b".to_owned(), String::new())));
+    };
+    assert!(
+        problem(&label).starts_with("pools[a].labels[a b]: \"a b\" is not a label key"),
+        "{}",
+        problem(&label)
+    );
+    for wrong in [r#""pools":{},"#, r#""pools":{"A":{"resources":{"cpu":"1"}}},"#, r#""pools":null,"#] {
+        let text = text.replacen(expected, wrong, 1);
+        assert!(Terms::parse(text.as_bytes()).is_err(), "{wrong}");
+    }
 }
 
 proptest! {

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 use super::{Clauses, InvalidTerms, MOST_RESOURCES, Party};
 use crate::contract::{Enforcement, ServiceLevel};
 use crate::money::{Period, Prices};
+use crate::names::PoolName;
+use crate::pools::Pool;
 use crate::quantity::{Format, Quantity};
 use crate::resources::{ResourceName, Resources};
 use crate::span::Span;
@@ -20,18 +22,13 @@ pub(super) const VERSION: u64 = 1;
 
 /// The document that clauses are written as; its order does not matter.
 pub(super) fn document(clauses: &Clauses) -> Value {
-    let resources: Map<String, Value> = clauses
-        .resources
-        .iter()
-        .map(|(name, amount)| (name.to_string(), amount.with_format(name.format()).to_string().into()))
-        .collect();
     let mut document = json!({
         "version": VERSION,
         "contract": clauses.contract.as_str(),
         "sequence": clauses.sequence,
         "provider": party(&clauses.provider),
         "consumer": party(&clauses.consumer),
-        "resources": resources,
+        "resources": amounts(&clauses.resources),
         "notBefore": clauses.not_before.to_string(),
         "notAfter": clauses.not_after.to_string(),
         "enforcement": match clauses.enforcement {
@@ -42,14 +39,30 @@ pub(super) fn document(clauses: &Clauses) -> Value {
     });
     let promises: Map<String, Value> =
         clauses.service_level.iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
+    let pools: Map<String, Value> =
+        clauses.pools.iter().map(|(name, shared)| (name.to_string(), pool(shared))).collect();
     let optional = [
         ("predecessor", clauses.predecessor.map(|digest| digest.to_string().into())),
+        ("pools", (!pools.is_empty()).then_some(Value::Object(pools))),
         ("prices", clauses.prices.as_ref().map(prices)),
         ("renewal", clauses.renewal.map(|span| span.seconds().into())),
         ("serviceLevel", (!promises.is_empty()).then_some(Value::Object(promises))),
     ];
     if let Some(fields) = document.as_object_mut() {
         fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+    document
+}
+
+fn amounts(resources: &Resources) -> Map<String, Value> {
+    let amount = |name: &ResourceName, amount: Quantity| amount.with_format(name.format()).to_string();
+    resources.iter().map(|(name, it)| (name.to_string(), amount(name, it).into())).collect()
+}
+
+fn pool(pool: &Pool) -> Value {
+    let mut document = json!({ "resources": amounts(&pool.resources) });
+    if let Some(fields) = document.as_object_mut().filter(|_| !pool.labels.is_empty()) {
+        fields.insert("labels".to_owned(), json!(pool.labels));
     }
     document
 }
@@ -76,6 +89,8 @@ struct TermsText {
     provider: PartyText,
     consumer: PartyText,
     resources: BTreeMap<String, String>,
+    #[serde(default)]
+    pools: BTreeMap<String, PoolText>,
     prices: Option<PricesText>,
     not_before: String,
     not_after: String,
@@ -84,6 +99,14 @@ struct TermsText {
     #[serde(default)]
     service_level: BTreeMap<String, String>,
     offer: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct PoolText {
+    resources: BTreeMap<String, String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -123,6 +146,7 @@ pub(super) fn clauses(document: Value) -> Result<Clauses, InvalidTerms> {
         provider: read_party("provider", &text.provider)?,
         consumer: read_party("consumer", &text.consumer)?,
         resources: read_amounts("resources", &text.resources)?,
+        pools: text.pools.into_iter().map(read_pool).collect::<Result<_, _>>()?,
         prices: text.prices.as_ref().map(read_prices).transpose()?,
         not_before: read::<Timestamp>("notBefore", &text.not_before)?,
         not_after: read::<Timestamp>("notAfter", &text.not_after)?,
@@ -148,6 +172,12 @@ fn read_party(role: &str, party: &PartyText) -> Result<Party, InvalidTerms> {
         name: read(&format!("{role}.name"), &party.name)?,
         key: read(&format!("{role}.publicKey"), &party.public_key)?,
     })
+}
+
+fn read_pool((name, pool): (String, PoolText)) -> Result<(PoolName, Pool), InvalidTerms> {
+    let name: PoolName = read("pools", &name)?;
+    let resources = read_amounts(&format!("pools[{name}].resources"), &pool.resources)?;
+    Ok((name, Pool { resources, labels: pool.labels }))
 }
 
 fn read_amounts(field: &str, amounts: &BTreeMap<String, String>) -> Result<Resources, InvalidTerms> {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{World, peer, sale};
+use super::{World, peer, sale_of};
 use crate::policy::Verdict;
 use crate::quantity::Quantity;
 
@@ -27,20 +27,41 @@ fn any_world() -> impl Strategy<Value = World> {
         0_i64..9,
         prop::collection::vec((0_usize..4, 0_i64..9000, 0_i64..3), 0..5),
     );
-    let policy = prop::option::of((any_share(), any_share()));
+    let policy = prop::option::of((any_share(), any_share(), any::<bool>()));
     let sold = prop::collection::vec((1_usize..4, 0_i64..12_000, 0_i64..4, any::<bool>()), 0..4);
     (prop::collection::vec(node, 0..5), policy, sold, 0_i64..=100).prop_map(
         |(nodes, policy, sold, percentage)| {
             let owners = ["local", "x", "y", "z"];
             let mut world = World::new().percentage(percentage);
             for (cpu, memory, gpu, pods) in nodes {
-                world = world.node(&format!("cpu={cpu}m, memory={memory}Gi, nvidia.com/gpu={gpu}, pods=20"));
+                // The last ones are in no pool, or in the second of two that select them.
+                let labels = match world.nodes.len() {
+                    0 | 3 => vec![("pool", "a")],
+                    1 => vec![("pool", "b")],
+                    2 => vec![("pool", "a"), ("also", "b")],
+                    _ => vec![],
+                };
+                let amounts = format!("cpu={cpu}m, memory={memory}Gi, nvidia.com/gpu={gpu}, pods=20");
+                world = world.labelled_node(&amounts, &labels);
                 for (owner, cpu, gpu) in pods {
                     world = world.pod(owners[owner], &format!("cpu={cpu}m, nvidia.com/gpu={gpu}"));
                 }
             }
-            if let Some((cpu, gpu)) = policy {
-                world = world.policy("p", json!({"shares": {"cpu": cpu, "nvidia.com/gpu": gpu}}));
+            if let Some((mut cpu, mut gpu, pooled)) = policy {
+                let mut pools = json!([]);
+                if pooled {
+                    for share in [&mut cpu, &mut gpu] {
+                        share.as_object_mut().unwrap().remove("autoscaled");
+                    }
+                    pools = json!([
+                        {"name": "a", "nodeSelector": {"matchLabels": {"pool": "a"}}},
+                        {"name": "b", "nodeSelector": {"matchExpressions": [
+                            {"key": "pool", "operator": "In", "values": ["a", "b"]},
+                        ]}},
+                    ]);
+                }
+                world =
+                    world.policy("p", json!({"shares": {"cpu": cpu, "nvidia.com/gpu": gpu}, "pools": pools}));
             }
             for (owner, cpu, gpu, in_pot) in sold {
                 let pot = in_pot.then_some("p");
@@ -63,9 +84,11 @@ proptest! {
             prop_assert!(amount.is_positive());
             prop_assert_eq!(amount.nanos().unsigned_abs() % name.portion(), 0, "{} of {}", amount, name);
         }
-        let pot = offer.policy.clone();
+        if !offer.pools.is_empty() {
+            prop_assert_eq!(crate::pools::sum(&offer.pools), offer.resources.clone(), "pools add up");
+        }
         let ledger = world.ledger.end(&format!("of-{asker}"));
-        let mut new = sale(asker, pot.as_deref(), offer.resources.clone());
+        let mut new = sale_of(asker, &offer);
         new.sequence = 1;
         let sold = ledger.admit(&offer.limits, new);
         prop_assert!(sold.is_ok(), "{:?} for {} with {:?}", sold, offer.resources, offer.limits);
@@ -79,11 +102,16 @@ proptest! {
         world.ledger = crate::ledger::Ledger::default();
         for (step, asker) in order.into_iter().enumerate() {
             let Verdict::Offer(offer) = world.ask(asker).verdict else { continue };
-            let mut new = sale(asker, offer.policy.as_deref(), offer.resources.clone());
+            let mut new = sale_of(asker, &offer);
             new.sequence = step as u64;
             world.ledger = world.ledger.admit(&offer.limits, new).unwrap().confirm(&format!("of-{asker}"), step as u64);
             let sold = world.ledger.sold();
             prop_assert!(sold.fits_in(&offer.limits.pot), "sold {} of {}", sold, offer.limits.pot);
+            for (pool, limit) in &offer.limits.pools {
+                let mut sold = crate::Resources::new();
+                world.ledger.sales().filter_map(|sale| sale.pools.get(pool)).for_each(|part| sold.accumulate(part));
+                prop_assert!(sold.fits_in(limit), "sold {} of {} in pool {}", sold, limit, pool);
+            }
         }
     }
 
