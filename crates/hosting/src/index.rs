@@ -22,7 +22,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use ledger::Ledger;
+pub(crate) use ledger::{Account, Ledger};
 pub(crate) use memory::Memory;
 pub(crate) use papers::{Bid, Deal, Grant, House, Map, Tenant};
 pub(crate) use spaces::{Binding, Quota, QuotaOnWire, Space, SpaceOnWire};
@@ -183,8 +183,10 @@ impl Index {
         let space = key.namespace().and_then(|namespace| self.space(namespace));
         let peer = space.and_then(|space| space.peer.clone());
         let pod = self.pods.get(key).filter(|pod| pod.phase == crate::pods::Phase::Living);
-        let amount = pod.map(|pod| Arc::clone(&pod.requests));
-        let freed = self.ledger.settle(key, peer.zip(amount));
+        let charge = peer
+            .zip(pod)
+            .map(|(peer, pod)| (Account { peer, pool: pod.pool.clone() }, Arc::clone(&pod.requests)));
+        let freed = self.ledger.settle(key, charge);
         if let Some(peer) = freed {
             self.try_again(&peer);
         }

@@ -14,11 +14,13 @@ use liqo_core::names::ClusterId;
 use liqo_kit::Key;
 
 use crate::fence;
-use crate::index::{Grant, Index};
+use crate::index::Index;
 
 mod changes;
+mod containers;
 mod labels;
 mod losses;
+mod pool;
 mod priority;
 mod reading;
 mod sizes;
@@ -101,7 +103,8 @@ pub(crate) fn plan(index: &Index, key: &Key, now: Timestamp) -> Option<Deed> {
     };
     let space = index.space(key.namespace()?).filter(|space| !space.deleting)?;
     match pod {
-        Some(pod) if *pod.owner != *shadow.uid => remove(pod),
+        // One in another pool than it should be counts where it is not, and cannot move.
+        Some(pod) if *pod.owner != *shadow.uid || pod.pool != shadow.pool() => remove(pod),
         Some(pod) => keep(shadow, pod).or_else(|| {
             let peer = space.peer.as_ref().filter(|_| pod.is_alive())?;
             let hosted = Hosted { index, key, shadow, pod, peer };
@@ -168,26 +171,23 @@ fn admit(
         let message = "the provider has no contract with this cluster that is in force";
         return Err(Refusal::new(NO_CONTRACT, message));
     };
-    match exceeded(grant, index.ledger.used(peer), &shadow.requests) {
+    let pool = pool::of(grant, shadow)?;
+    match pool::exceeded(index, grant, peer, pool, &shadow.requests) {
         Some(refusal) if grant.enforcement == Enforcement::Hard => Err(refusal),
         beyond => Ok((pod(index, key, shadow, peer)?, beyond)),
     }
 }
 
 /// Which amounts of the contract a further pod would exceed. The words do not change with every pod that comes and goes.
-fn exceeded(grant: &Grant, used: &Resources, wanted: &Resources) -> Option<Refusal> {
+fn exceeded(agreed: &Resources, used: &Resources, wanted: &Resources) -> Option<Refusal> {
     let mut sum = used.clone();
     sum.accumulate(wanted);
     // Of what is used up by others, a pod that wants nothing of it is not refused.
     sum.retain(|name, _| !wanted.amount(name.as_str()).is_zero());
-    let lacking = sum.lacking_in(&grant.resources);
+    let lacking = sum.lacking_in(agreed);
     let each = |(name, _): (&liqo_core::ResourceName, _)| {
         let name = name.as_str();
-        format!(
-            "{name} ({} wanted, {} agreed for all pods)",
-            wanted.amount(name),
-            grant.resources.amount(name)
-        )
+        format!("{name} ({} wanted, {} agreed for all pods)", wanted.amount(name), agreed.amount(name))
     };
     let names: Vec<String> = lacking.iter().map(each).collect();
     (!names.is_empty()).then(|| {
@@ -206,7 +206,11 @@ fn spec(index: &Index, shadow: &Shadow, rules: &HouseRules) -> Result<PodSpec, R
     let asked = read(shadow)?;
     let class =
         priority::choose(asked.priority_class_name.as_deref(), rules.max_priority, &index.priorities)?;
-    translate::translate(asked, rules, class)
+    let mut spec = translate::translate(asked, rules, class)?;
+    if let Some(pool) = shadow.pool() {
+        spec.affinity = Some(pool::nodes(rules, &pool)?);
+    }
+    Ok(spec)
 }
 
 /// The labels and annotations of the pod.

@@ -5,19 +5,34 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use liqo_core::Resources;
-use liqo_core::names::ClusterId;
+use liqo_core::names::{ClusterId, PoolName};
 use liqo_kit::Key;
 
 /// How long a pod that was made may stay unseen. The watch is never that late; it was made and removed while nobody looked.
 const UNSEEN: SignedDuration = SignedDuration::from_secs(60);
 
+/// Whose contract a pod is counted against, and which pool of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Account {
+    pub(crate) peer: ClusterId,
+    pub(crate) pool: Option<PoolName>,
+}
+
+impl From<ClusterId> for Account {
+    fn from(peer: ClusterId) -> Self {
+        Self { peer, pool: None }
+    }
+}
+
 /// What a pod takes of whose contract.
-type Charge = (ClusterId, Arc<Resources>);
+type Charge = (Account, Arc<Resources>);
 
 /// What each consumer uses.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     used: BTreeMap<ClusterId, Resources>,
+    /// The same by pool, for pods that are in one.
+    in_pools: BTreeMap<Account, Resources>,
     /// Pods that are there.
     charged: BTreeMap<Key, Charge>,
     /// Pods that are being made, since when.
@@ -34,6 +49,11 @@ impl Ledger {
         self.used.get(peer).unwrap_or(NOTHING)
     }
 
+    /// What a consumer uses of one pool.
+    pub(crate) fn used_in(&self, account: &Account) -> &Resources {
+        self.in_pools.get(account).unwrap_or(NOTHING)
+    }
+
     /// All consumers that use something.
     pub(crate) fn users(&self) -> impl Iterator<Item = (&ClusterId, &Resources)> {
         self.used.iter()
@@ -45,17 +65,24 @@ impl Ledger {
     }
 
     /// Counts a pod that is about to be made.
-    pub(crate) fn reserve(&mut self, key: &Key, peer: ClusterId, amount: Arc<Resources>, now: Timestamp) {
+    pub(crate) fn reserve(
+        &mut self,
+        key: &Key,
+        whose: impl Into<Account>,
+        amount: Arc<Resources>,
+        now: Timestamp,
+    ) {
         self.release(key);
-        self.add(&(peer.clone(), Arc::clone(&amount)));
-        self.reserved.insert(key.clone(), ((peer, amount), now));
+        let charge = (whose.into(), amount);
+        self.add(&charge);
+        self.reserved.insert(key.clone(), (charge, now));
     }
 
     /// Counts it no longer: it was seen, or could not be made. Returns whose it was.
     pub(crate) fn release(&mut self, key: &Key) -> Option<ClusterId> {
         let (charge, _) = self.reserved.remove(key)?;
         self.take(&charge);
-        Some(charge.0)
+        Some(charge.0.peer)
     }
 
     /// Whether a pod is being made larger, or was and nobody has seen it yet.
@@ -64,9 +91,9 @@ impl Ledger {
     }
 
     /// Counts by how much a pod is about to be made larger.
-    pub(crate) fn grow(&mut self, key: &Key, peer: ClusterId, amount: Resources, now: Timestamp) {
+    pub(crate) fn grow(&mut self, key: &Key, whose: impl Into<Account>, amount: Resources, now: Timestamp) {
         self.release_growth(key);
-        let charge = (peer, Arc::new(amount));
+        let charge = (whose.into(), Arc::new(amount));
         self.add(&charge);
         self.growing.insert(key.clone(), (charge, now));
     }
@@ -75,7 +102,7 @@ impl Ledger {
     pub(crate) fn release_growth(&mut self, key: &Key) -> Option<ClusterId> {
         let (charge, _) = self.growing.remove(key)?;
         self.take(&charge);
-        Some(charge.0)
+        Some(charge.0.peer)
     }
 
     /// The pods that were made, or made larger, so long ago that it must have been undone.
@@ -108,18 +135,26 @@ impl Ledger {
             self.add(&charge);
             self.charged.insert(key.clone(), charge);
         }
-        before.map(|(peer, _)| peer)
+        before.map(|(account, _)| account.peer)
     }
 
-    fn add(&mut self, (peer, amount): &Charge) {
-        self.used.entry(peer.clone()).or_default().accumulate(amount);
-    }
-
-    fn take(&mut self, (peer, amount): &Charge) {
-        let Some(used) = self.used.get_mut(peer) else { return };
-        *used = used.sub_to_zero(amount);
-        if used.is_zero() {
-            self.used.remove(peer);
+    fn add(&mut self, (account, amount): &Charge) {
+        self.used.entry(account.peer.clone()).or_default().accumulate(amount);
+        if account.pool.is_some() {
+            self.in_pools.entry(account.clone()).or_default().accumulate(amount);
         }
+    }
+
+    fn take(&mut self, (account, amount): &Charge) {
+        subtract(&mut self.used, &account.peer, amount);
+        subtract(&mut self.in_pools, account, amount);
+    }
+}
+
+fn subtract<K: Ord>(sums: &mut BTreeMap<K, Resources>, key: &K, amount: &Resources) {
+    let Some(used) = sums.get_mut(key) else { return };
+    *used = used.sub_to_zero(amount);
+    if used.is_zero() {
+        sums.remove(key);
     }
 }

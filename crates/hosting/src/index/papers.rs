@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::NodeSelectorRequirement;
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm};
 use kube::ResourceExt;
 use liqo_api::namespace_map::{NamespaceMapStatus, RemoteNamespace};
 use liqo_api::{Contract, NamespaceMap, ResourceOffer, SharingPolicy, labels};
 use liqo_core::Resources;
 use liqo_core::contract::{Enforcement, Terms};
-use liqo_core::names::ClusterId;
+use liqo_core::names::{ClusterId, PoolName};
 use liqo_core::policy::{Policy, Spec};
+use liqo_core::selector::{Requirement, RequirementSpec};
 use liqo_kit::watch::MetaOnly;
 
 use crate::pods::HouseRules;
@@ -37,6 +38,8 @@ impl Tenant {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Grant {
     pub(crate) resources: Resources,
+    /// The same by pool of our nodes; nothing where they are lent as one.
+    pub(crate) pools: BTreeMap<PoolName, Resources>,
     pub(crate) enforcement: Enforcement,
 }
 
@@ -64,7 +67,11 @@ impl Deal {
         Self(terms.filter(is_of).map(|terms| InForce {
             provider: terms.provider.id.clone(),
             consumer: terms.consumer.id.clone(),
-            grant: Grant { resources: terms.resources.clone(), enforcement: terms.enforcement },
+            grant: Grant {
+                resources: terms.resources.clone(),
+                pools: terms.pools.iter().map(|(name, it)| (name.clone(), it.resources.clone())).collect(),
+                enforcement: terms.enforcement,
+            },
         }))
     }
 
@@ -114,13 +121,37 @@ impl House {
             operator: it.operator.clone(),
             values: it.values.clone(),
         });
+        let pools =
+            read.pool_nodes().map(|(name, terms)| (name.clone(), terms.iter().map(|it| term(it)).collect()));
         Self(Arc::new(HouseRules {
+            pools: pools.collect(),
             level: said.pod_security.unwrap_or_default(),
             runtime_class: said.runtime_class.clone(),
             max_priority: said.max_priority.unwrap_or_default(),
             kept: read.kept_annotations().clone(),
             nodes: labels.chain(expressions).collect(),
         }))
+    }
+}
+
+/// Requirements of which all must hold.
+fn term(requirements: &[Requirement]) -> NodeSelectorTerm {
+    let each = |it: &Requirement| {
+        let RequirementSpec { key, operator, values } = it.to_spec();
+        NodeSelectorRequirement { key, operator, values: (!values.is_empty()).then_some(values) }
+    };
+    let all: Vec<_> = requirements.iter().map(each).collect();
+    // A pool of all nodes has no requirements, and a term without any selects none.
+    let all = if all.is_empty() { vec![any_node()] } else { all };
+    NodeSelectorTerm { match_expressions: Some(all), match_fields: None }
+}
+
+/// Met by every node there is.
+fn any_node() -> NodeSelectorRequirement {
+    NodeSelectorRequirement {
+        key: "kubernetes.io/hostname".to_owned(),
+        operator: "Exists".to_owned(),
+        values: None,
     }
 }
 

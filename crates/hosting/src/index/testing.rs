@@ -48,7 +48,7 @@ impl World {
 
     pub(crate) fn contract(&mut self, id: &str, resources: &[(&str, &str)], enforcement: Enforcement) {
         let resources = Resources::parse(resources.iter().copied()).resources;
-        let grant = Grant { resources, enforcement };
+        let grant = Grant { resources, pools: [].into(), enforcement };
         let key = Key::namespaced(&format!("liqo-tenant-{id}"), "c-one");
         self.index.apply(&key, Deal::test(Self::peer("provider-id"), Self::peer(id), grant));
         self.reckon();

@@ -17,7 +17,7 @@ use liqo_kit::write::Part;
 use serde_json::{Map, Value, json};
 
 use super::labels::Passed;
-use super::{Deed, NO_CONTRACT, PodFacts, Refusal, Shadow, exceeded, passed, read, spec, translate};
+use super::{Deed, NO_CONTRACT, PodFacts, Refusal, Shadow, containers, passed, pool, read, spec};
 use crate::index::Index;
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ impl Hosted<'_> {
         let asked = read(self.shadow)?.ephemeral_containers.unwrap_or_default();
         let missing = asked.into_iter().filter(|it| !is_there(&it.name));
         let translated: Vec<EphemeralContainer> =
-            missing.map(|it| translate::ephemeral(it, &rules)).collect::<Result<_, _>>()?;
+            missing.map(|it| containers::ephemeral(it, &rules)).collect::<Result<_, _>>()?;
         Ok(Some(self.change(EPHEMERAL, json!({ "spec": { "ephemeralContainers": translated } }))))
     }
 
@@ -160,7 +160,7 @@ impl Hosted<'_> {
         let Some(grant) = self.index.grant(self.peer) else {
             return Err(Refusal::new(NO_CONTRACT, "there is no contract in force by which it could grow"));
         };
-        match exceeded(grant, self.index.ledger.used(self.peer), &growth) {
+        match pool::exceeded(self.index, grant, self.peer, self.pod.pool.as_ref(), &growth) {
             Some(refusal) if grant.enforcement == Enforcement::Hard => return Err(refusal),
             beyond => change.beyond = beyond,
         }

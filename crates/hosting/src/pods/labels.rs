@@ -67,9 +67,12 @@ pub(crate) fn pod_labels<'a>(
         key.split_once('/').is_some_and(|(prefix, _)| prefix == "liqo.io" || prefix.ends_with(".liqo.io"))
     };
     // That it must never run twice is the consumer's to say, and concerns nobody else.
-    let fenced = |(key, value): &(&str, &str)| *key == labels::FENCED && *value == labels::TRUE;
+    // So is for which pool it is, which was checked when the pod was admitted.
+    let theirs_to_say = |(key, value): &(&str, &str)| {
+        (*key == labels::FENCED && *value == labels::TRUE) || *key == labels::POOL
+    };
     let theirs =
-        labels.filter(|label| (!is_ours(label.0) && label.0 != labels::PART_OF) || fenced(label));
+        labels.filter(|label| (!is_ours(label.0) && label.0 != labels::PART_OF) || theirs_to_say(label));
     let ours = [
         (labels::MANAGED_BY, labels::MANAGED_BY_SHADOW_POD),
         (labels::REFLECTION_ORIGIN, peer),

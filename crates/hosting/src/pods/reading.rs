@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use liqo_api::annotations::{PASSED_METADATA, PASSED_SPEC};
-use liqo_api::labels::{FENCED, TRUE};
+use liqo_api::labels::{FENCED, POOL, TRUE};
 use liqo_api::shadow_pod::{CREATED, PodPhase, UP_TO_DATE};
 use liqo_core::Resources;
+use liqo_core::names::PoolName;
 use liqo_kit::watch::{Identity, Meta, Pairs, Wire};
 use serde::Deserialize;
 use serde_json::Value;
@@ -150,6 +151,11 @@ impl Shadow {
 }
 
 impl Shadow {
+    /// The pool of our nodes that its pod is for.
+    pub(crate) fn pool(&self) -> Option<PoolName> {
+        pool(&self.labels)
+    }
+
     /// Whether its pod must never run twice.
     pub(crate) fn is_fenced(&self) -> bool {
         is_fenced(&self.labels)
@@ -159,6 +165,10 @@ impl Shadow {
     pub(crate) fn wants_the_same(&self, other: &Self) -> bool {
         self.spec == other.spec && self.labels == other.labels && self.annotations == other.annotations
     }
+}
+
+fn pool(of: &Pairs) -> Option<PoolName> {
+    of.get(POOL)?.parse().ok()
 }
 
 fn is_fenced(of: &Pairs) -> bool {
@@ -248,6 +258,8 @@ pub(crate) struct PodFacts {
     /// From what it has its labels and annotations, and what of it may change while it runs.
     pub(crate) passed_metadata: Box<str>,
     pub(crate) passed_spec: Box<str>,
+    /// The pool of our nodes that it is for.
+    pub(crate) pool: Option<PoolName>,
     /// Whether it must never run twice.
     pub(crate) fenced: bool,
     /// How many seconds it wants to end, and how many it was given if it is ending.
@@ -280,6 +292,7 @@ impl PodFacts {
             ephemeral: spec.ephemeral_containers.into_iter().map(|it| it.name).collect(),
             passed_metadata: note(PASSED_METADATA),
             passed_spec: note(PASSED_SPEC),
+            pool: pool(&meta.labels),
             fenced: is_fenced(&meta.labels),
             grace: grace.unwrap_or(USUAL_GRACE),
             given: deletion_grace_period_seconds,

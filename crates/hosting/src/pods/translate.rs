@@ -4,26 +4,28 @@
 //! taken apart without a rest, so that a field that Kubernetes adds does not compile until somebody has decided about it,
 //! and what this version does not know is never passed on.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, ContainerPort, EphemeralContainer, NodeAffinity, NodeSelector,
-    NodeSelectorRequirement, NodeSelectorTerm, PodSecurityContext, PodSpec, ResourceRequirements,
-    SecurityContext, Toleration,
+    Affinity, Container, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
+    PodSecurityContext, PodSpec, ResourceRequirements, Toleration,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use liqo_api::sharing_policy::PodSecurity;
 use liqo_core::Patterns;
+use liqo_core::names::PoolName;
 
+use super::containers::container;
 use super::volumes::volume;
 use super::{FORBIDDEN, INVALID, Refusal};
 
 #[cfg(test)]
 mod tests;
 
-/// What quotas make every container say. Zero is what a container means that does not say it.
-const SAID: [&str; 2] = ["cpu", "memory"];
-
 /// Taints of nodes that come and go by themselves: how long a pod bears them is for its owner to say.
 pub(super) const BORNE: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+/// The longest time that a pod is given to end: whoever lends wants back what was lent some day.
+const MAX_GRACE_SECONDS: i64 = 3600;
 
 /// The rules of this house for one consumer, from the policy that its contract comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +37,8 @@ pub(crate) struct HouseRules {
     pub(crate) kept: Patterns,
     /// The nodes that are shared; none means all.
     pub(crate) nodes: Vec<NodeSelectorRequirement>,
+    /// The nodes of each pool, where they are lent by pools: one of the terms must hold.
+    pub(crate) pools: BTreeMap<PoolName, Vec<NodeSelectorTerm>>,
 }
 
 /// What runs here, with this PriorityClass.
@@ -113,6 +117,7 @@ pub(crate) fn translate(
     };
     let tolerations = tolerations.map(|it| borne(it, requested));
     let volumes = volumes.map(|it| it.into_iter().map(volume).collect::<Result<Vec<_>, _>>()).transpose()?;
+    let grace = termination_grace_period_seconds.map(|seconds| seconds.min(MAX_GRACE_SECONDS));
     Ok(PodSpec {
         active_deadline_seconds,
         affinity: shared_nodes(&rules.nodes),
@@ -150,141 +155,13 @@ pub(crate) fn translate(
         set_hostname_as_fqdn,
         share_process_namespace,
         subdomain,
-        termination_grace_period_seconds,
+        termination_grace_period_seconds: grace,
         tolerations,
         topology_spread_constraints,
         volumes,
         containers,
         init_containers,
     })
-}
-
-fn container(it: Container, field: &str, level: PodSecurity, says_all: bool) -> Result<Container, Refusal> {
-    let Container {
-        args,
-        command,
-        env,
-        env_from,
-        image,
-        image_pull_policy,
-        lifecycle,
-        liveness_probe,
-        name,
-        ports,
-        readiness_probe,
-        resize_policy,
-        resources,
-        restart_policy,
-        restart_policy_rules,
-        security_context,
-        startup_probe,
-        stdin,
-        stdin_once,
-        termination_message_path,
-        termination_message_policy,
-        tty,
-        volume_devices,
-        volume_mounts,
-        working_dir,
-    } = it;
-    let at = format!("{field}[{name}]");
-    let ports =
-        ports.map(|it| it.into_iter().map(|it| port(it, &at)).collect::<Result<_, _>>()).transpose()?;
-    let resources = match (resources, says_all) {
-        (Some(it), true) => Some(without_claims(it)?),
-        (None, true) => None,
-        (it, false) => Some(saying(without_claims(it.unwrap_or_default())?)),
-    };
-    Ok(Container {
-        args,
-        command,
-        env,
-        env_from,
-        image,
-        image_pull_policy,
-        lifecycle,
-        liveness_probe,
-        ports,
-        readiness_probe,
-        resize_policy,
-        resources,
-        restart_policy,
-        restart_policy_rules,
-        security_context: security_context.map(|it| container_security(it, &at, level)).transpose()?,
-        startup_probe,
-        stdin,
-        stdin_once,
-        termination_message_path,
-        termination_message_policy,
-        tty,
-        volume_devices,
-        volume_mounts,
-        working_dir,
-        name,
-    })
-}
-
-/// What runs here of a container that is put into a pod that runs. It has neither ports nor probes nor sizes.
-pub(super) fn ephemeral(it: EphemeralContainer, rules: &HouseRules) -> Result<EphemeralContainer, Refusal> {
-    let EphemeralContainer {
-        args,
-        command,
-        env,
-        env_from,
-        image,
-        image_pull_policy,
-        lifecycle: _,
-        liveness_probe: _,
-        name,
-        ports,
-        readiness_probe: _,
-        resize_policy: _,
-        resources: _,
-        restart_policy: _,
-        restart_policy_rules: _,
-        security_context,
-        startup_probe: _,
-        stdin,
-        stdin_once,
-        target_container_name,
-        termination_message_path,
-        termination_message_policy,
-        tty,
-        volume_devices,
-        volume_mounts,
-        working_dir,
-    } = it;
-    let at = format!("ephemeralContainers[{name}]");
-    let message = "a container that is put into a running pod has no ports";
-    refuse_if(ports.is_some_and(|it| !it.is_empty()), &format!("{at}.ports"), message)?;
-    let security_context = security_context.map(|it| container_security(it, &at, rules.level)).transpose()?;
-    Ok(EphemeralContainer {
-        args,
-        command,
-        env,
-        env_from,
-        image,
-        image_pull_policy,
-        name,
-        security_context,
-        stdin,
-        stdin_once,
-        target_container_name,
-        termination_message_path,
-        termination_message_policy,
-        tty,
-        volume_devices,
-        volume_mounts,
-        working_dir,
-        ..EphemeralContainer::default()
-    })
-}
-
-fn port(it: ContainerPort, at: &str) -> Result<ContainerPort, Refusal> {
-    let ContainerPort { container_port, host_ip: _, host_port, name, protocol } = it;
-    let message = "ports of the nodes are not shared; use a Service";
-    refuse_if(host_port.is_some_and(|port| port != 0), &format!("{at}.ports.hostPort"), message)?;
-    Ok(ContainerPort { container_port, host_ip: None, host_port: None, name, protocol })
 }
 
 fn pod_security(it: PodSecurityContext) -> Result<PodSecurityContext, Refusal> {
@@ -323,61 +200,13 @@ fn pod_security(it: PodSecurityContext) -> Result<PodSecurityContext, Refusal> {
     })
 }
 
-/// What is not refused here is for the Pod Security level of the namespace to judge.
-fn container_security(it: SecurityContext, at: &str, level: PodSecurity) -> Result<SecurityContext, Refusal> {
-    let SecurityContext {
-        allow_privilege_escalation,
-        app_armor_profile,
-        capabilities,
-        privileged,
-        proc_mount,
-        read_only_root_filesystem,
-        run_as_group,
-        run_as_non_root,
-        run_as_user,
-        se_linux_options,
-        seccomp_profile,
-        windows_options,
-    } = it;
-    let host_process = windows_options.as_ref().and_then(|it| it.host_process) == Some(true);
-    let field = |name: &str| format!("{at}.securityContext.{name}");
-    refuse_if(host_process, &field("windowsOptions.hostProcess"), "nodes are not shared")?;
-    let too_much = privileged == Some(true) && level != PodSecurity::Privileged;
-    refuse_if(too_much, &field("privileged"), "the provider's policy does not allow privileged containers")?;
-    Ok(SecurityContext {
-        allow_privilege_escalation,
-        app_armor_profile,
-        capabilities,
-        privileged,
-        proc_mount,
-        read_only_root_filesystem,
-        run_as_group,
-        run_as_non_root,
-        run_as_user,
-        se_linux_options,
-        seccomp_profile,
-        windows_options,
-    })
-}
-
-fn without_claims(it: ResourceRequirements) -> Result<ResourceRequirements, Refusal> {
+/// Sizes without claims of devices, which are refused.
+pub(super) fn without_claims(it: ResourceRequirements) -> Result<ResourceRequirements, Refusal> {
     let ResourceRequirements { claims, limits, requests } = it;
     if claims.is_some_and(|claims| !claims.is_empty()) {
         return Err(Refusal::new(INVALID, "resources.claims: claims of devices are not offloaded"));
     }
     Ok(ResourceRequirements { claims: None, limits, requests })
-}
-
-/// The same, saying zero where it says nothing.
-fn saying(mut it: ResourceRequirements) -> ResourceRequirements {
-    for name in SAID {
-        // Who names a limit alone requests as much.
-        if !it.limits.as_ref().is_some_and(|limits| limits.contains_key(name)) {
-            let requests = it.requests.get_or_insert_default();
-            requests.entry(name.to_owned()).or_insert_with(|| Quantity("0".to_owned()));
-        }
-    }
-    it
 }
 
 fn asks_for(it: &ResourceRequirements, name: &str) -> bool {
@@ -394,24 +223,28 @@ fn borne(tolerations: Vec<Toleration>, requested: impl Fn(&str) -> bool) -> Vec<
     tolerations.into_iter().filter(fine).collect()
 }
 
-/// Nodes that the policy does not share are not for consumers.
+/// Pods run on the nodes that are shared, and on no others.
 fn shared_nodes(nodes: &[NodeSelectorRequirement]) -> Option<Affinity> {
     if nodes.is_empty() {
         return None;
     }
-    let term = NodeSelectorTerm { match_expressions: Some(nodes.to_vec()), match_fields: None };
-    let required = NodeSelector { node_selector_terms: vec![term] };
+    Some(on_nodes(vec![NodeSelectorTerm { match_expressions: Some(nodes.to_vec()), match_fields: None }]))
+}
+
+/// Has a pod run where one of the terms holds.
+pub(super) fn on_nodes(node_selector_terms: Vec<NodeSelectorTerm>) -> Affinity {
+    let required = NodeSelector { node_selector_terms };
     let node_affinity = NodeAffinity {
         required_during_scheduling_ignored_during_execution: Some(required),
         preferred_during_scheduling_ignored_during_execution: None,
     };
-    Some(Affinity { node_affinity: Some(node_affinity), ..Affinity::default() })
+    Affinity { node_affinity: Some(node_affinity), ..Affinity::default() }
 }
 
-fn is_set(text: Option<&String>) -> bool {
+pub(super) fn is_set(text: Option<&String>) -> bool {
     text.is_some_and(|text| !text.is_empty())
 }
 
-fn refuse_if(refused: bool, field: &str, why: &str) -> Result<(), Refusal> {
+pub(super) fn refuse_if(refused: bool, field: &str, why: &str) -> Result<(), Refusal> {
     if refused { Err(Refusal::new(FORBIDDEN, format!("spec.{field}: {why}"))) } else { Ok(()) }
 }

@@ -15,9 +15,11 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::Room;
-use crate::index::Index;
+use crate::index::{Account, Index};
 use crate::objects::{self, About};
-use crate::pods::{self, CHANGED, Deed, FAILED, FORBIDDEN, INVALID, QUOTA_EXCEEDED, RUNS, Refusal, Said};
+use crate::pods::{
+    self, CHANGED, Deed, FAILED, FORBIDDEN, INVALID, QUOTA_EXCEEDED, RUNS, Refusal, Said, Shadow,
+};
 
 /// Writes that wait in the queue; further pods are looked at when some of these are made.
 const WAITING: usize = 2048;
@@ -92,13 +94,15 @@ impl Room {
             Deed::Create { peer, .. } => {
                 let shadow = index.shadows.get(key);
                 let requests = shadow.map(|shadow| Arc::clone(&shadow.requests)).unwrap_or_default();
-                index.ledger.reserve(key, peer.clone(), requests, now);
+                let pool = shadow.and_then(Shadow::pool);
+                index.ledger.reserve(key, Account { peer: peer.clone(), pool }, requests, now);
                 index.memory.stop_waiting(key);
                 self.0.metrics.created(since);
             }
             Deed::Change(change) => {
                 if let Some((peer, growth)) = &change.growth {
-                    index.ledger.grow(key, peer.clone(), growth.clone(), now);
+                    let pool = index.pods.get(key).and_then(|pod| pod.pool.clone());
+                    index.ledger.grow(key, Account { peer: peer.clone(), pool }, growth.clone(), now);
                     index.memory.stop_waiting(key);
                 }
             }
