@@ -14,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use liqo_api::fence;
 use liqo_core::names::ClusterId;
+use liqo_kit::watch::{Identity, Meta, Wire};
 use liqo_kit::{Index as Indexed, Key};
+use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::index::Index;
@@ -29,6 +30,42 @@ mod tests;
 
 /// How long a new ShadowPod waits for its consumer to be heard of before that is told: the two come at the same time.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(fence::DURATION.as_secs().cast_signed());
+
+/// A Lease as it is read: with what the API server noted about its writers.
+#[derive(Deserialize)]
+pub(crate) struct LeaseOnWire {
+    metadata: LeaseMeta,
+    #[serde(default)]
+    spec: LeaseSpec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LeaseMeta {
+    #[serde(flatten)]
+    meta: Meta,
+    #[serde(default)]
+    managed_fields: Vec<Writer>,
+}
+
+#[derive(Deserialize)]
+struct Writer {
+    #[serde(default)]
+    manager: Box<str>,
+    time: Option<Time>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LeaseSpec {
+    renew_time: Option<MicroTime>,
+}
+
+impl Wire for LeaseOnWire {
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.meta.identity()
+    }
+}
 
 /// When a consumer last said that it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +79,11 @@ pub(crate) struct Renewal {
 
 impl Renewal {
     /// Reads a Lease that is seen `now`, when our clock says `clock`; `None` if it was never renewed.
-    pub(crate) fn read(lease: &Lease, clock: Timestamp, now: Instant) -> Option<Self> {
-        let said = lease.spec.as_ref()?.renew_time.as_ref()?.0;
-        let entries = lease.managed_fields().iter();
-        let renewals = entries.filter(|entry| entry.manager.as_deref() == Some(fence::RENEWER));
-        let noted = renewals.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()?;
+    pub(crate) fn read(lease: &LeaseOnWire, clock: Timestamp, now: Instant) -> Option<Self> {
+        let said = lease.spec.renew_time.as_ref()?.0;
+        let writers = lease.metadata.managed_fields.iter();
+        let renewals = writers.filter(|writer| &*writer.manager == fence::RENEWER);
+        let noted = renewals.filter_map(|writer| writer.time.as_ref()).map(|time| time.0).max()?;
         let at = said.min(noted);
         // One from the future is from now: it counts no longer than others.
         let age = Duration::try_from(clock.duration_since(at)).unwrap_or_default();

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::fence::Renewal;
+use crate::fence::{LeaseOnWire, Renewal};
 use crate::index::{Bid, Binding, Deal, House, Index, Map, Quota, QuotaOnWire, Space, SpaceOnWire, Tenant};
 use crate::metrics::HostingMetrics;
 use crate::objects::MADE_HERE;
@@ -141,7 +141,7 @@ impl Watching<'_> {
         self.start("pods", Watch::projected(self.client(), pods, |it: PodOnWire| PodFacts::read(it)));
         let clock = self.room.0.settings.clock.clone();
         let leases = Scope::all::<Lease>().fields(named(fence::LEASE));
-        let read = move |it: Lease| Renewal::read(&it, clock.now(), Instant::now());
+        let read = move |it: LeaseOnWire| Renewal::read(&it, clock.now(), Instant::now());
         self.start("leases", Watch::projected(self.client(), leases, read));
     }
 

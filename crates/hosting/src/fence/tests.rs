@@ -1,5 +1,3 @@
-use k8s_openapi::api::coordination::v1::LeaseSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, MicroTime, Time};
 use serde_json::{Value, json};
 
 use super::*;
@@ -26,18 +24,19 @@ fn after(seconds: u64) -> Duration {
 }
 
 /// A Lease that was renewed at this time, as its consumer says and as our API server noted.
-fn lease(said: Option<Timestamp>, noted: Timestamp) -> Lease {
-    let entry = |manager: &str, time: Timestamp| ManagedFieldsEntry {
-        manager: Some(manager.to_owned()),
-        time: Some(Time(time)),
-        ..ManagedFieldsEntry::default()
-    };
-    let mut lease = Lease::default();
-    lease.spec = Some(LeaseSpec { renew_time: said.map(MicroTime), ..LeaseSpec::default() });
-    // That somebody labelled it a moment ago is no renewal.
-    lease.metadata.managed_fields =
-        Some(vec![entry("kubectl", Timestamp::MAX), entry("liqo-reflection", noted)]);
-    lease
+fn lease(said: Option<Timestamp>, noted: Timestamp) -> LeaseOnWire {
+    let micros = |time: Timestamp| format!("{time:.6}");
+    serde_json::from_value(json!({
+        "metadata": { "namespace": "liqo-tenant-milan", "name": "liqo-home", "uid": "u", "resourceVersion": "1",
+            "managedFields": [
+                // That somebody labelled it a moment ago is no renewal, nor is a greeting.
+                { "manager": "kubectl", "operation": "Update", "time": "2096-01-01T00:00:00Z" },
+                { "manager": "liqo-reflection-clock", "operation": "Apply", "time": "2096-01-01T00:00:00Z" },
+                { "manager": "liqo-reflection", "operation": "Apply", "time": noted.to_string() },
+            ] },
+        "spec": { "holderIdentity": "milan", "renewTime": said.map(micros) },
+    }))
+    .unwrap()
 }
 
 /// A consumer is heard of, `ago`.
@@ -104,7 +103,7 @@ fn a_renewal_is_good_for_fifteen_seconds_from_when_our_api_server_noted_it() {
     assert_eq!(until(Some(60), 0), Some(after(0)));
     assert_eq!(until(None, 0), None, "only greeted");
     let mut unnoted = lease(Some(clock), clock);
-    unnoted.metadata.managed_fields = None;
+    unnoted.metadata.managed_fields.clear();
     assert_eq!(Renewal::read(&unnoted, clock, now), None);
 }
 
