@@ -129,11 +129,13 @@ impl Purse {
 }
 
 impl Events {
-    /// Something is said at a provider. What is too much is not kept.
-    pub(crate) fn hear(&mut self, subject: Subject, provider: &Arc<str>, said: Said, now: Timestamp) {
+    /// Something is said at a provider. What is too much is not kept. Returns whether there is something to tell earlier than
+    /// was known.
+    pub(crate) fn hear(&mut self, subject: Subject, provider: &Arc<str>, said: Said, now: Timestamp) -> bool {
         if self.waiting.len() >= MOST_OBJECTS && !self.waiting.contains_key(&subject) {
-            return;
+            return false;
         }
+        let before = self.wake();
         // Something about it is due anyhow, unless this is the first that is heard, or urgent.
         let wake = match (said.warning, self.waiting.contains_key(&subject)) {
             (true, _) => Some(now),
@@ -150,6 +152,7 @@ impl Events {
             waiting.said.insert(what, said);
         }
         self.wakes.extend(wake.map(|wake| (wake, subject)));
+        self.wake() != before
     }
 
     /// When there is something to tell next.

@@ -10,10 +10,14 @@
 //!
 //! What is at a provider without our label is never touched. What is translated, kind by kind, is in `docs/reflection.md`.
 
+mod claims;
+mod custom;
+mod events;
 mod fence;
 mod metrics;
 mod mirror;
 mod pods;
+mod policies;
 mod reports;
 mod room;
 mod route;
@@ -23,7 +27,8 @@ mod tokens;
 mod translate;
 
 pub use metrics::ReflectionMetrics;
+pub use policies::{Policies, Policy};
 pub use room::Room;
 pub use rules::RULES;
-pub use settings::Settings;
+pub use settings::{Settings, Storage};
 pub use translate::{Translate, Unchanged};

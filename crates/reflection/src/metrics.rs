@@ -88,7 +88,7 @@ impl ReflectionMetrics {
 
 /// The kind that a write is about, as Liqo calls it.
 fn kind_of(target: &Target) -> &'static str {
-    const KINDS: [&str; 9] = [
+    const KINDS: [&str; 10] = [
         "shadowpods",
         "pods",
         "configmaps",
@@ -97,6 +97,7 @@ fn kind_of(target: &Target) -> &'static str {
         "endpointslices",
         "ingresses",
         "persistentvolumeclaims",
+        "persistentvolumes",
         "events",
     ];
     let path = target.to_string();

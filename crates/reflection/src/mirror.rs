@@ -78,6 +78,21 @@ pub(crate) struct Here {
     pub(crate) only: Option<std::collections::BTreeSet<Box<str>>>,
 }
 
+impl Here {
+    /// The same, for this provider alone.
+    pub(crate) fn only(mut self, provider: &str) -> Self {
+        self.only = Some([Box::from(provider)].into());
+        self
+    }
+
+    /// Something that is at this provider and stays there; it is not made if it is not.
+    pub(crate) fn kept(uid: &str, provider: &str) -> Self {
+        let nothing =
+            Self { uid: uid.into(), body: Box::default(), digest: Box::default(), inside: None, only: None };
+        nothing.only(provider)
+    }
+}
+
 /// What is kept of a copy, or of what has its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct There {
@@ -86,6 +101,8 @@ pub(crate) struct There {
     pub(crate) deleting: bool,
     pub(crate) origin: Option<Box<str>>,
     pub(crate) content: Box<str>,
+    /// The uid of the claim that it was made for, on claims.
+    pub(crate) made_for: Option<Box<str>>,
     pub(crate) inside: Option<Box<str>>,
     pub(crate) immutable: bool,
     /// Set there by others, who need them: a change of ours leaves them.
@@ -123,6 +140,7 @@ pub(crate) fn read_there<K: Mirrored>(object: K) -> There {
             .and_then(|all| all.get(labels::REFLECTION_ORIGIN))
             .map(|it| it.as_str().into()),
         content: note(annotations::CONTENT).unwrap_or_default().into(),
+        made_for: note(annotations::VIRTUAL_CLAIM_UID).map(Into::into),
         immutable: object.is_immutable(),
         finalizers: meta.finalizers.clone().unwrap_or_default().into(),
         inside: object.strip().and_then(|it| it.looked_into()).map(|inside| digest(&inside).into()),

@@ -1,13 +1,14 @@
-//! What is told about a pod in an event.
+//! What is told about an object in an event.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::core::v1::{self as core, EventSource, ObjectReference};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::api::ObjectMeta;
 use liqo_kit::Key;
 use liqo_kit::write::{Target, Write};
 
+use crate::events::{Said, Subject};
 use crate::route::digest;
 
 /// The longest note of an event; the API server refuses longer ones.
@@ -32,6 +33,11 @@ impl Report {
         Self { warning: true, reason: reason.to_owned(), message: message.to_owned() }
     }
 
+    /// Something is as it should be.
+    pub(crate) fn normal(reason: &str, message: &str) -> Self {
+        Self { warning: false, ..Self::warning(reason, message) }
+    }
+
     /// The write that tells it about a pod.
     pub(crate) fn about(&self, pod: &Key, uid: &str, instance: &str, now: Timestamp) -> Option<Write> {
         self.about_kind(("v1", "Pod"), pod, uid, instance, now)
@@ -47,9 +53,7 @@ impl Report {
         instance: &str,
         now: Timestamp,
     ) -> Option<Write> {
-        let mut digits = digest(&(uid, &self.reason, &self.message));
-        digits.truncate(DIGITS);
-        let name = format!("{}.{digits}", cut(object.name(), MAX_NAME));
+        let name = name(object, uid, &self.reason, &self.message);
         let namespace = object.namespace().map(str::to_owned);
         let event = Event {
             metadata: ObjectMeta {
@@ -77,6 +81,49 @@ impl Report {
         let target = Target::of::<Event>(Key::new(object.namespace(), &name));
         Write::create(target, &event).ok().map(Write::or_exists)
     }
+}
+
+/// The write that tells at home what is said at a provider, or that it is said again.
+pub(crate) fn retell(subject: &Subject, uid: &str, said: &Said) -> Option<Write> {
+    let object = subject.key();
+    let kind = match subject {
+        Subject::Pod(_) => "Pod",
+        Subject::Claim(_) => "PersistentVolumeClaim",
+    };
+    let name = name(object, uid, &said.reason, &said.message);
+    let namespace = object.namespace().map(str::to_owned);
+    // The older kind of event: its count can be changed without knowing the rest.
+    let event = core::Event {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            namespace: namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        count: Some(said.count),
+        first_timestamp: Some(Time(said.first)),
+        last_timestamp: Some(Time(said.last)),
+        involved_object: ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some(kind.to_owned()),
+            name: Some(object.name().to_owned()),
+            namespace,
+            uid: Some(uid.to_owned()),
+            ..ObjectReference::default()
+        },
+        message: Some(cut(&said.message, MAX_NOTE).to_owned()),
+        reason: Some(said.reason.clone()),
+        source: Some(EventSource { component: Some(said.component.clone()), host: None }),
+        type_: Some(if said.warning { "Warning" } else { "Normal" }.to_owned()),
+        ..core::Event::default()
+    };
+    Write::apply(Target::of::<core::Event>(Key::new(object.namespace(), &name)), &event).ok()
+}
+
+/// The name of an event, which follows from what it says.
+fn name(object: &Key, uid: &str, reason: &str, message: &str) -> String {
+    let mut digits = digest(&(uid, reason, message));
+    digits.truncate(DIGITS);
+    format!("{}.{digits}", cut(object.name(), MAX_NAME))
 }
 
 /// The beginning of a text, in at most `length` bytes.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use liqo_api::names::Identity;
-use liqo_api::{NamespaceMap, labels};
+use liqo_api::{NamespaceMap, NamespaceOffloading, labels};
 use liqo_kit::health::Checks;
 use liqo_kit::lease::Leadership;
 use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus, Wire};
@@ -19,6 +19,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Settings;
+use crate::claims::index::Claims;
+use crate::custom::wishes::{Wish, Wishes};
+use crate::events::Events;
 use crate::fence::Ties;
 use crate::metrics::ReflectionMetrics;
 use crate::mirror::index::Mirror;
@@ -26,13 +29,15 @@ use crate::pods::facts::{Home, Mapping, VirtualNode};
 use crate::pods::index::Pods;
 use crate::pods::plan::Standing;
 
+mod claims;
 mod copies;
+mod custom;
+mod events;
 mod fence;
 mod hand_in;
 mod lead;
 mod links;
 mod tokens;
-mod warnings;
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);
@@ -48,6 +53,8 @@ struct Inner {
     providers: watch::Receiver<Arc<ByCluster>>,
     pods: Shared<Pods>,
     mirror: Shared<Mirror>,
+    claims: Shared<Claims>,
+    wishes: Shared<Wishes>,
     /// What is known of the providers.
     standings: RwLock<HashMap<Arc<str>, Standing>>,
     watches: Mutex<Vec<WatchStatus>>,
@@ -55,10 +62,12 @@ struct Inner {
     pods_here: Mutex<Option<WatchStatus>>,
     leading: Mutex<Option<Leadership>>,
     links: Mutex<links::Links>,
+    customs: Mutex<custom::Customs>,
     /// Our Leases at providers.
     ties: Mutex<Ties>,
     tries: Mutex<hand_in::Tries>,
     told: Mutex<BTreeSet<String>>,
+    events: Mutex<Events>,
     metrics: ReflectionMetrics,
     watch_metrics: Mutex<WatchMetrics>,
     write_metrics: Mutex<WriteMetrics>,
@@ -79,14 +88,18 @@ impl Room {
             providers,
             pods: Shared::default(),
             mirror: Shared::default(),
+            claims: Shared::default(),
+            wishes: Shared::default(),
             standings: RwLock::default(),
             watches: Mutex::default(),
             pods_here: Mutex::new(None),
             leading: Mutex::new(None),
             links: Mutex::default(),
+            customs: Mutex::default(),
             ties: Mutex::new(Ties::new(Instant::now())),
             tries: Mutex::default(),
             told: Mutex::default(),
+            events: Mutex::default(),
             metrics: ReflectionMetrics::default(),
             watch_metrics: Mutex::default(),
             write_metrics: Mutex::default(),
@@ -106,14 +119,19 @@ impl Room {
         // The webhook labels what may go elsewhere; where it went is told by its node.
         let pods = Scope::all::<Pod>().labels(format!("{}={}", labels::SHADOW_POD, labels::TRUE));
         let pods = Watch::projected(client(), pods, move |it: Pod| Home::read(it, clock.now()));
-        let status = self.watch("pods", pods, supervisor, metrics);
+        let status = self.watch("pods", pods, self.0.pods.clone(), supervisor, metrics);
         *self.0.pods_here.lock() = Some(status);
         let nodes =
             Scope::all::<Node>().labels(format!("{}={}", labels::NODE_TYPE, labels::NODE_TYPE_VIRTUAL));
         let nodes = Watch::projected(client(), nodes, |it: Node| VirtualNode::read(&it));
-        self.watch("nodes", nodes, supervisor, metrics);
+        self.watch("nodes", nodes, self.0.pods.clone(), supervisor, metrics);
         let maps = Watch::projected(client(), Scope::all::<NamespaceMap>(), Mapping::read);
-        self.watch("namespacemaps", maps, supervisor, metrics);
+        self.watch("namespacemaps", maps, self.0.pods.clone(), supervisor, metrics);
+        let wishes = Watch::projected(client(), Scope::all::<NamespaceOffloading>(), Wish::read);
+        self.watch("namespaceoffloadings", wishes, self.0.wishes.clone(), supervisor, metrics);
+        if let Some(storage) = &self.0.settings.storage {
+            self.watch_claims(storage, supervisor, metrics);
+        }
     }
 
     /// Adds what there is to say about being ready; call it after [`Room::start`].
@@ -127,15 +145,13 @@ impl Room {
         &self,
         name: &str,
         watch: Watch<W, T>,
+        sink: impl Sink<T> + 'static,
         supervisor: &Supervisor,
         metrics: &WatchMetrics,
-    ) -> WatchStatus
-    where
-        Shared<Pods>: Sink<T>,
-    {
+    ) -> WatchStatus {
         // Other rooms watch the same kinds.
         let name = format!("reflection-{name}");
-        let watch = watch.named(name.clone()).metrics(metrics).feed(self.0.pods.clone());
+        let watch = watch.named(name.clone()).metrics(metrics).feed(sink);
         let status = watch.status();
         self.0.watches.lock().push(status.clone());
         supervisor.critical(format!("watch of {name}"), |stop| async move {

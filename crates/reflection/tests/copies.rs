@@ -20,13 +20,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::{Api, Resource, ResourceExt};
 use liqo_api::ShadowPod;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use world::{StandIn, World, create, eventually};
+use world::{Process, StandIn, World, create, eventually};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_pods_need_is_copied() {
@@ -40,9 +42,11 @@ async fn what_pods_need_is_copied() {
     immutable_config_is_made_anew(&world).await;
     what_stays_at_home(&world).await;
     what_is_not_ours_is_never_touched(&world).await;
+    every_kind_can_be_kept_at_home_and_leaves_others_alone(&world).await;
     services_lead_there_as_well(&world).await;
     claims_go_where_their_consumer_went(&world).await;
     tokens_work_at_home(&world).await;
+    how_long_it_took_is_told_by_kind(&process);
     process.kill();
     a_restart_finds_all_of_it_as_it_should_be(&world).await;
 }
@@ -157,6 +161,98 @@ async fn what_is_not_ours_is_never_touched(world: &World<'_>) {
     assert!(there.get_opt("theirs").await.unwrap().is_some(), "it was removed though it is not ours");
 }
 
+/// An object of each kind that is copied, as far as it needs to be.
+fn one_of_each(world: &World<'_>, name: &str) -> Vec<Value> {
+    let metadata =
+        json!({ "name": name, "annotations": { "volume.kubernetes.io/selected-node": world.node } });
+    let endpoint = json!({ "addresses": ["10.1.1.1"], "nodeName": "home-0" });
+    let service = json!({ "service": { "name": "web", "port": { "number": 80 } } });
+    let kinds = [
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "k": "v" } }),
+        json!({ "apiVersion": "v1", "kind": "Secret", "stringData": { "k": "v" } }),
+        json!({ "apiVersion": "v1", "kind": "Service", "spec": { "ports": [{ "port": 80 }] } }),
+        json!({ "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+                "endpoints": [endpoint], "ports": [] }),
+        json!({ "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "spec": { "defaultBackend": service } }),
+        json!({ "apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": { "storageClassName": "liqo",
+                "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } } }),
+    ];
+    let named = |mut object: Value| {
+        object["metadata"] = metadata.clone();
+        object
+    };
+    kinds.into_iter().map(named).collect()
+}
+
+fn api_of(client: &kube::Client, namespace: &str, object: &Value) -> Api<DynamicObject> {
+    let text = |field: &str| object[field].as_str().unwrap().to_owned();
+    let (group, version) = match text("apiVersion").split_once('/') {
+        Some((group, version)) => (group.to_owned(), version.to_owned()),
+        None => (String::new(), text("apiVersion")),
+    };
+    let resource = ApiResource::from_gvk(&GroupVersionKind { group, version, kind: text("kind") });
+    Api::namespaced_with(client.clone(), namespace, &resource)
+}
+
+async fn every_kind_can_be_kept_at_home_and_leaves_others_alone(world: &World<'_>) {
+    for (mut kept, taken) in one_of_each(world, "kept").into_iter().zip(one_of_each(world, "taken")) {
+        let (here, there) = (api_of(&world.here, "shop", &kept), api_of(&world.there, "shop-home", &kept));
+        let kind = kept["kind"].as_str().unwrap().to_owned();
+        let new = |object: &Value| serde_json::from_value::<DynamicObject>(object.clone()).unwrap();
+        let theirs = there.create(&PostParams::default(), &new(&taken)).await.unwrap();
+        kept["metadata"]["annotations"]["liqo.io/skip-reflection"] = json!("true");
+        here.create(&PostParams::default(), &new(&kept)).await.unwrap();
+        here.create(&PostParams::default(), &new(&taken)).await.unwrap();
+        wait_taken(world, &kind).await;
+        // What comes later is seen later.
+        let mut next = taken.clone();
+        next["metadata"]["name"] = json!("after");
+        here.create(&PostParams::default(), &new(&next)).await.unwrap();
+        eventually(&format!("the next {kind}"), || async {
+            let found = there.get_opt("after").await.map_err(|error| error.to_string())?;
+            found.map(|_| ()).ok_or_else(|| "missing".to_owned())
+        })
+        .await;
+        assert!(there.get_opt("kept").await.unwrap().is_none(), "{kind}");
+        // From here on it may go, and from here on it may not.
+        let may = json!({ "metadata": { "annotations": { "liqo.io/skip-reflection": null } } });
+        let may_not = json!({ "metadata": { "annotations": { "liqo.io/skip-reflection": "true",
+            "volume.kubernetes.io/selected-node": world.node } } });
+        if kind != "PersistentVolumeClaim" {
+            here.patch("kept", &PatchParams::default(), &Patch::Merge(&may)).await.unwrap();
+            eventually(&format!("the {kind} that may go"), || async {
+                let found = there.get_opt("kept").await.map_err(|error| error.to_string())?;
+                found.map(|_| ()).ok_or_else(|| "missing".to_owned())
+            })
+            .await;
+            here.patch("kept", &PatchParams::default(), &Patch::Merge(&may_not)).await.unwrap();
+            world.wait_gone(&there, "kept").await;
+        }
+        for name in ["kept", "taken", "after"] {
+            here.delete(name, &DeleteParams::default()).await.unwrap();
+        }
+        world.wait_gone(&there, "after").await;
+        let found = there.get("taken").await.unwrap();
+        assert_eq!(found.metadata.uid, theirs.metadata.uid, "{kind}");
+        assert_eq!(found.labels(), theirs.labels(), "{kind}");
+        there.delete("taken", &DeleteParams::default()).await.unwrap();
+    }
+}
+
+/// Waits until it is told that the name of an object of this kind is taken.
+async fn wait_taken(world: &World<'_>, kind: &str) {
+    let events: Api<Event> = world.at_home("shop");
+    eventually(&format!("a taken name of a {kind} is told"), || async {
+        let found = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+        let is = |event: &Event| {
+            event.reason.as_deref() == Some("NameTaken")
+                && event.regarding.as_ref().is_some_and(|it| it.kind.as_deref() == Some(kind))
+        };
+        if found.iter().any(is) { Ok(()) } else { Err(format!("{} others", found.len())) }
+    })
+    .await;
+}
+
 async fn services_lead_there_as_well(world: &World<'_>) {
     let services: (Api<Service>, Api<Service>) = (world.at_home("shop"), world.at_provider("shop-home"));
     let service = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" },
@@ -236,6 +332,33 @@ async fn tokens_work_at_home(world: &World<'_>) {
     assert!(!text.contains("serviceAccountToken") && !text.contains("metadata.namespace"), "{text}");
     assert_eq!(shadow.spec.pod.service_account_name, None);
     assert_eq!(shadow.spec.pod.automount_service_account_token, Some(false));
+}
+
+fn how_long_it_took_is_told_by_kind(process: &Process) {
+    let metrics = process.metrics();
+    for kind in [
+        "shadowpods",
+        "pods",
+        "configmaps",
+        "secrets",
+        "services",
+        "endpointslices",
+        "ingresses",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+    ] {
+        let value = |name: &str| {
+            let begin = format!(
+                "liqo_virtual_kubelet_reflection_latency_seconds_{name}{{reflector_resource=\"{kind}\"}} "
+            );
+            let line = metrics.lines().find_map(|line| line.strip_prefix(&begin));
+            line.and_then(|it| it.parse::<f64>().ok())
+                .unwrap_or_else(|| panic!("no {name} of {kind}: {metrics}"))
+        };
+        let (count, sum) = (value("count"), value("sum"));
+        println!("{kind}: {count} writes, {:.1} ms each", sum * 1000.0 / count);
+        assert!(count >= 1.0 && sum > 0.0 && sum / count < 10.0, "{kind}: {sum} s for {count}");
+    }
 }
 
 async fn a_restart_finds_all_of_it_as_it_should_be(world: &World<'_>) {

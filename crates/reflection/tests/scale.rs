@@ -15,12 +15,17 @@ mod world;
 
 use std::time::Duration;
 
-use futures::StreamExt;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use futures::stream;
-use k8s_openapi::api::core::v1::Pod;
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::runtime::{WatchStreamExt, watcher};
 use liqo_sandbox::{ClusterSpec, TestSandbox};
+use serde_json::json;
 use tokio::time::Instant;
 use world::{StandIn, World, eventually, is_ready};
 
@@ -36,6 +41,7 @@ async fn a_pod_costs_two_requests() {
     for pods in [100, 1000] {
         burst(&world, &fuse, pods).await;
     }
+    five_thousand_config_maps(&world, &fuse).await;
     let metrics = process.metrics();
     for line in metrics.lines().filter(|line| line.contains("_counter_total")) {
         println!("{line}");
@@ -43,9 +49,85 @@ async fn a_pod_costs_two_requests() {
     process.kill();
 }
 
+/// What is told about pods before they run, by what it says: each is a request more than a pod should cost.
+struct Words {
+    said: Arc<Mutex<BTreeMap<String, usize>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Words {
+    fn listen(here: Api<Pod>) -> Self {
+        let said: Arc<Mutex<BTreeMap<String, usize>>> = Arc::default();
+        let heard = Arc::clone(&said);
+        let task = tokio::spawn(async move {
+            let stream = watcher(here, watcher::Config::default()).default_backoff().applied_objects();
+            let each = stream.try_for_each(|pod| {
+                let status = pod.status.clone().unwrap_or_default();
+                let told = status.reason.is_some() || status.start_time.is_some();
+                if told && status.phase.as_deref() == Some("Pending") {
+                    let text = format!("{:?} {:?}", status.reason, status.message);
+                    *heard.lock().unwrap().entry(text).or_default() += 1;
+                } else if told && !is_ready(&pod) && pod.metadata.deletion_timestamp.is_none() {
+                    *heard.lock().unwrap().entry(format!("{:?}, not ready", status.phase)).or_default() += 1;
+                }
+                async { Ok(()) }
+            });
+            // What is not heard is not printed.
+            let _ = each.await;
+        });
+        Self { said, task }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A namespace with very many objects: each is sent once.
+async fn five_thousand_config_maps(world: &World<'_>, fuse: &fuse::Fuse) {
+    const MAPS: usize = 5000;
+    let (here, there): (Api<ConfigMap>, Api<ConfigMap>) =
+        (world.at_home("shop"), world.at_provider("shop-home"));
+    let ours = ListParams::default().labels("test=many");
+    let (before, processor, begun) = (fuse.counts(), processor_time(), Instant::now());
+    stream::iter(0..MAPS)
+        .for_each_concurrent(16, |number| {
+            let here = here.clone();
+            let map = json!({ "metadata": { "name": format!("m-{number}"), "labels": { "test": "many" } },
+                "data": { "key": "value ".repeat(20) } });
+            let map = serde_json::from_value(map).unwrap();
+            async move { drop(here.create(&PostParams::default(), &map).await.unwrap()) }
+        })
+        .await;
+    let made = begun.elapsed();
+    wait_for(&there, &ours, MAPS).await;
+    let (took, used) = (begun.elapsed(), processor_time().saturating_sub(processor));
+    let sent = |counts: &BTreeMap<String, usize>, key: &str| counts.get(key).copied().unwrap_or_default();
+    let count = |key: &str| sent(&fuse.counts(), key) - sent(&before, key);
+    let (posts, puts) = (count("POST configmaps"), count("PUT configmaps"));
+    println!(
+        "{MAPS} config maps made after {made:?}, at the provider after {took:?}; {posts} POST, {puts} PUT; {used:?} of \
+         processor time (without optimisation); {} kB resident, tests included",
+        resident()
+    );
+    assert_eq!((posts, puts), (MAPS, 0));
+}
+
+async fn wait_for(api: &Api<ConfigMap>, which: &ListParams, wanted: usize) {
+    eventually("all config maps", || async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let found = api.list_metadata(which).await.map_err(|error| error.to_string())?.items.len();
+        if found == wanted { Ok(()) } else { Err(format!("{found} of {wanted}")) }
+    })
+    .await;
+}
+
 /// Starts so many pods and takes them away again.
 async fn burst(world: &World<'_>, fuse: &fuse::Fuse, pods: usize) {
     let here: Api<Pod> = world.at_home("shop");
+    let words = Words::listen(here.clone());
     let (before, processor, begun) = (fuse.counts(), processor_time(), Instant::now());
     stream::iter(0..pods)
         .for_each_concurrent(16, |number| {
@@ -76,8 +158,14 @@ async fn burst(world: &World<'_>, fuse: &fuse::Fuse, pods: usize) {
         resident()
     );
     assert_eq!(counts["POST shadowpods"], pods, "{counts:?}");
-    // A machine that is busy with other things lets the provider's scheduler fail now and then, which is told.
-    assert!(counts["PATCH pods/status"] <= pods + pods / 4, "{counts:?}");
+    println!("told before they were ready: {:?}", words.said.lock().unwrap());
+    assert!(
+        counts["PATCH pods/status"] <= pods + pods / 10,
+        "{counts:?}, told before they were ready: {:?}",
+        words.said.lock().unwrap()
+    );
+    // What goes well is not told in events, unless it takes long; on a busy machine it may.
+    assert!(counts.get("PATCH events").is_none_or(|events| *events <= pods / 10), "{counts:?}");
     here.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
     eventually("all are gone", || async {
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -8,6 +8,8 @@ use liqo_kit::Key;
 use super::kinds::Kind;
 use super::{Here, There};
 
+mod one_kind;
+
 /// A kind in a namespace at home.
 type Room = (Kind, Arc<str>);
 
@@ -77,6 +79,12 @@ impl Mirror {
     pub(crate) fn leave(&mut self, namespace: &str) {
         self.here.retain(|(_, key), _| key.namespace() != Some(namespace));
         self.here_seen.retain(|(_, of)| &**of != namespace);
+    }
+
+    /// The namespaces of which the originals of this kind have not been told yet.
+    pub(crate) fn unseen(&self, kind: Kind) -> Vec<Arc<str>> {
+        let unseen = |namespace: &&Arc<str>| !self.here_seen.contains(&(kind, Arc::clone(namespace)));
+        self.places.keys().filter(unseen).cloned().collect()
     }
 
     /// The namespaces at home that are copied from.

@@ -12,7 +12,7 @@ use liqo_kit::write::Target;
 use serde_json::{Value, json};
 
 use super::{Around, Here, Mirrored, forge};
-use crate::pods::volumes::VIRTUAL_CLASS;
+use crate::custom::{self, CustomKind};
 use crate::route::{Route, config_map_name};
 
 #[cfg(test)]
@@ -21,8 +21,6 @@ mod tests;
 /// Secrets that are about this cluster alone: accounts' tokens, nodes that join it, what is installed in it.
 const HOME_ONLY: [&str; 3] =
     ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"];
-/// The node that the scheduler chose for a claim.
-const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// Annotations of Kubernetes' own controllers about volumes of this cluster.
 const VOLUME_NOTES: [&str; 3] = ["pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"];
 /// The Service of the API server itself.
@@ -37,10 +35,12 @@ pub(crate) enum Kind {
     EndpointSlice,
     Ingress,
     Claim,
+    /// Custom resources that the owner of a namespace chose.
+    Custom(CustomKind),
 }
 
 impl Kind {
-    /// All of them.
+    /// Those that everybody needs.
     pub(crate) const ALL: [Self; 6] =
         [Self::ConfigMap, Self::Secret, Self::Service, Self::EndpointSlice, Self::Ingress, Self::Claim];
 
@@ -53,6 +53,7 @@ impl Kind {
             Self::EndpointSlice => Target::of::<EndpointSlice>(key),
             Self::Ingress => Target::of::<Ingress>(key),
             Self::Claim => Target::of::<PersistentVolumeClaim>(key),
+            Self::Custom(kind) => Target::dynamic(kind.resource(), key),
         }
     }
 
@@ -65,11 +66,12 @@ impl Kind {
             Self::EndpointSlice => forge::<EndpointSlice>(here, route, around),
             Self::Ingress => forge::<Ingress>(here, route, around),
             Self::Claim => forge::<PersistentVolumeClaim>(here, route, around),
+            Self::Custom(kind) => custom::forge(kind, here, route),
         }
     }
 
     /// API version and kind, as events refer to it.
-    pub(crate) const fn names(self) -> (&'static str, &'static str) {
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Secret => ("v1", "Secret"),
@@ -77,12 +79,8 @@ impl Kind {
             Self::EndpointSlice => ("discovery.k8s.io/v1", "EndpointSlice"),
             Self::Ingress => ("networking.k8s.io/v1", "Ingress"),
             Self::Claim => ("v1", "PersistentVolumeClaim"),
+            Self::Custom(kind) => (&kind.resource().api_version, &kind.resource().kind),
         }
-    }
-
-    /// Whether a copy is changed when its original is: a claim is what it was when it was made.
-    pub(crate) const fn follows(self) -> bool {
-        !matches!(self, Self::Claim)
     }
 }
 
@@ -196,9 +194,6 @@ impl Mirrored for PersistentVolumeClaim {
     fn strip(mut self) -> Option<Self> {
         self.status = None;
         let spec = self.spec.take()?;
-        if spec.storage_class_name.as_deref() != Some(VIRTUAL_CLASS) {
-            return None;
-        }
         // The volume here only stands for the one there.
         self.spec = Some(PersistentVolumeClaimSpec {
             access_modes: spec.access_modes,
@@ -206,18 +201,15 @@ impl Mirrored for PersistentVolumeClaim {
             volume_mode: spec.volume_mode,
             ..PersistentVolumeClaimSpec::default()
         });
+        let uid = self.metadata.uid.clone().unwrap_or_default();
+        let notes = self.metadata.annotations.get_or_insert_default();
+        notes.retain(|key, _| !VOLUME_NOTES.iter().any(|ours| key.starts_with(ours)));
+        // Another claim of the same name must not find what was in this one.
+        notes.insert(annotations::VIRTUAL_CLAIM_UID.to_owned(), uid);
         Some(self)
     }
 
-    fn adapt(mut self, route: &Route<'_>, around: &Around<'_>) -> Option<Self> {
-        // A claim is where its first consumer was placed, and nowhere else.
-        let node = self.annotations().get(SELECTED_NODE)?.clone();
-        if (around.provider_of)(&node).as_deref() != Some(route.provider) {
-            return None;
-        }
-        if let Some(notes) = self.metadata.annotations.as_mut() {
-            notes.retain(|key, _| !VOLUME_NOTES.iter().any(|ours| key.starts_with(ours)));
-        }
+    fn adapt(mut self, route: &Route<'_>, _: &Around<'_>) -> Option<Self> {
         if let Some(spec) = self.spec.as_mut() {
             spec.storage_class_name = route.storage_class.map(str::to_owned);
         }

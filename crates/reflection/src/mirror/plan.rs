@@ -111,11 +111,16 @@ fn step(
 }
 
 fn change(view: &View<'_>, kind: Kind, route: &Route<'_>, here: &Here, there: &There) -> Option<Step> {
+    if kind == Kind::Claim {
+        // A claim is what it was when it was made; one that was made for an earlier claim of this name goes first.
+        let other = there.made_for.as_deref() != Some(&here.uid);
+        return (other && !there.deleting).then(|| Step::Delete { uid: there.uid.clone() });
+    }
     let same = *there.content == *content(&here.digest, route) && there.inside == here.inside;
-    if there.deleting || (same && kind != Kind::EndpointSlice && kind != Kind::Claim) {
+    if there.deleting || (same && kind != Kind::EndpointSlice) {
         return None;
     }
-    // Whether these go to a provider at all depends on nodes as well.
+    // Whether endpoints go to a provider at all depends on nodes as well.
     let Some(mut object) = kind.forge(here, route, &view.around) else {
         return Some(Step::Delete { uid: there.uid.clone() });
     };
@@ -123,7 +128,7 @@ fn change(view: &View<'_>, kind: Kind, route: &Route<'_>, here: &Here, there: &T
         object["metadata"]["finalizers"] = json!(there.finalizers);
     }
     let (uid, version) = (there.uid.clone(), there.version.clone());
-    match (same || !kind.follows(), there.immutable) {
+    match (same, there.immutable) {
         (true, _) => None,
         (false, true) => Some(Step::Delete { uid }),
         (false, false) => Some(Step::Replace { uid, version, object }),

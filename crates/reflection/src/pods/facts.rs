@@ -38,6 +38,8 @@ pub(crate) struct Home {
     pub(crate) shown: u64,
     /// A readiness gate that is not open.
     pub(crate) closed_gate: Option<Box<str>>,
+    /// Whether its owner does not want to hear what is said about it elsewhere.
+    pub(crate) quiet: bool,
     /// The tokens it reads.
     pub(crate) tokens: Option<Box<Tokens>>,
     /// Whether it must never run twice.
@@ -62,6 +64,9 @@ impl Home {
         let meta = &pod.metadata;
         let fenced =
             fence::must_be_fenced(meta.owner_references.as_ref(), meta.annotations.as_ref(), &spec);
+        let notes = pod.metadata.annotations.as_ref();
+        let quiet =
+            notes.and_then(|notes| notes.get(annotations::SKIP_EVENTS)).is_some_and(|it| it == labels::TRUE);
         let draft = Draft {
             labels: pod.metadata.labels.unwrap_or_default(),
             annotations: pod.metadata.annotations.unwrap_or_default(),
@@ -82,6 +87,7 @@ impl Home {
             since: now,
             shown: fingerprint(&kubelets_part(status)),
             closed_gate,
+            quiet,
             tokens,
             fenced,
         })

@@ -5,16 +5,12 @@ use std::sync::Arc;
 
 use liqo_kit::Key;
 
-use crate::reports::Report;
-
 use super::facts::{Home, Mapping, Remote, Shadow, VirtualNode};
 
 /// Bits of what a place has seen a full list of.
 pub(crate) const SHADOWS: u8 = 1;
 /// See [`SHADOWS`].
 pub(crate) const PODS: u8 = 2;
-/// Warnings that wait to be told: of a provider where nothing works, these will do.
-const MOST_WARNINGS: usize = 256;
 /// Both.
 const ALL: u8 = SHADOWS | PODS;
 
@@ -31,7 +27,6 @@ pub(crate) struct Pods {
     places: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Place>>,
     dirty: BTreeSet<Key>,
     refused: HashMap<Key, Refused>,
-    warnings: BTreeSet<(Key, Report)>,
     /// Whether somebody sends pods, and what is sent must be kept until it is there.
     pub(crate) sending: bool,
     /// Whether all pods of home are known.
@@ -176,18 +171,6 @@ impl Pods {
     /// What was refused is tried again: whoever refused it may have changed.
     pub(crate) fn try_refused_again(&mut self) {
         self.refused.clear();
-    }
-
-    /// Something is to be told about this pod; what is told already, or too much at once, is not.
-    pub(crate) fn warn(&mut self, key: Key, report: Report) {
-        if self.warnings.len() < MOST_WARNINGS {
-            self.warnings.insert((key, report));
-        }
-    }
-
-    /// What is to be told.
-    pub(crate) fn take_warnings(&mut self) -> BTreeSet<(Key, Report)> {
-        std::mem::take(&mut self.warnings)
     }
 
     /// The pod should be looked at.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{KeyToPath, PodSpec, SecretProjection, Volume, V
 use super::outgoing::DEFAULT_ACCOUNT;
 use crate::route::{Route, config_map_name, token_key, token_secret_name};
 
-/// The storage class here that means "some class of the provider's".
+/// The storage class here that means "some class of the provider's", unless the manager is told another name.
 pub(crate) const VIRTUAL_CLASS: &str = "liqo";
 /// The key of a token's Secret with the namespace that the account is in.
 pub(crate) const NAMESPACE_KEY: &str = "namespace";

@@ -126,13 +126,13 @@ impl Room {
         for step in planned.steps {
             match (step, &claim) {
                 (Step::DropReal { key, uid }, _) => {
-                    put(queue, Write::delete(Target::of::<PersistentVolumeClaim>(key), &uid))?;
+                    put(queue, &Write::delete(Target::of::<PersistentVolumeClaim>(key), &uid))?;
                 }
                 (Step::DropVolume { name, uid }, _) => {
                     let target = Target::of::<PersistentVolume>(Key::cluster(&name));
-                    put(queue, Write::delete(target, &uid))?;
+                    put(queue, &Write::delete(target, &uid))?;
                 }
-                (Step::Unselect { version }, _) => put(queue, unselect(key, &version)?)?,
+                (Step::Unselect { version }, _) => put(queue, &unselect(key, &version)?)?,
                 (Step::Ask { node }, Some(claim)) => self.ask_real(storage, queue, key, claim, &node).await?,
                 (Step::Stand { provider, remote }, Some(claim)) => {
                     let class = self.class(storage).await?;
@@ -171,7 +171,7 @@ impl Room {
         if read(&nodes, node).await?.is_none() {
             let message = format!("the node {node}, where its first consumer was placed, is gone");
             self.tell_claim(queue, key, claim, &Report::warning("ProvisioningFailed", &message));
-            return put(queue, unselect(key, &claim.version)?);
+            return put(queue, &unselect(key, &claim.version)?);
         }
         let namespace: Namespace =
             serde_json::from_value(json!({ "metadata": { "name": storage.namespace } })).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Room {
     {
         let target = Target::of::<K>(key(object.meta().name.as_deref().unwrap_or_default()));
         self.0.metrics.begin(&target);
-        put(queue, Write::create(target, object).map_err(|error| error.to_string())?.or_exists())
+        put(queue, &Write::create(target, object).map_err(|error| error.to_string())?.or_exists())
     }
 
     /// Something that claims depend on has changed.
@@ -236,8 +236,8 @@ fn unselect(key: &Key, version: &str) -> Result<Write, String> {
     Write::merge(target, version, &patch).map_err(|error| error.to_string())
 }
 
-fn put(queue: &Queue, write: Write) -> Result<(), String> {
-    match queue.write(&write) {
+fn put(queue: &Queue, write: &Write) -> Result<(), String> {
+    match queue.write(write) {
         liqo_kit::write::Enqueued::Full => Err("too much is waiting to be written".to_owned()),
         _ => Ok(()),
     }

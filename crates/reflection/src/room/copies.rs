@@ -26,16 +26,16 @@ use crate::reports::Report;
 
 /// Where watches of one kind in one namespace put what they see.
 #[derive(Clone)]
-struct Spot {
-    mirror: Shared<Mirror>,
-    kind: Kind,
-    namespace: Arc<str>,
+pub(super) struct Spot {
+    pub(super) mirror: Shared<Mirror>,
+    pub(super) kind: Kind,
+    pub(super) namespace: Arc<str>,
     /// The provider, or at home nobody.
-    provider: Option<Arc<str>>,
+    pub(super) provider: Option<Arc<str>>,
     /// The ID of this cluster, and what names become with it.
-    home: Arc<str>,
-    rename: fn(&str, &str) -> String,
-    stop: CancellationToken,
+    pub(super) home: Arc<str>,
+    pub(super) rename: fn(&str, &str) -> String,
+    pub(super) stop: CancellationToken,
 }
 
 impl Spot {
@@ -118,14 +118,18 @@ struct Watching<'a, S> {
 impl<S: ClientSource + Clone> Watching<'_, S> {
     fn all(&self, tasks: &mut JoinSet<()>) -> BTreeMap<Kind, WatchStatus> {
         let watch = |kind: Kind, tasks: &mut JoinSet<()>| match kind {
-            Kind::ConfigMap => self.one::<ConfigMap>(kind, tasks),
-            Kind::Secret => self.one::<Secret>(kind, tasks),
-            Kind::Service => self.one::<Service>(kind, tasks),
-            Kind::EndpointSlice => self.one::<EndpointSlice>(kind, tasks),
-            Kind::Ingress => self.one::<Ingress>(kind, tasks),
-            Kind::Claim => self.one::<PersistentVolumeClaim>(kind, tasks),
+            Kind::ConfigMap => Some(self.one::<ConfigMap>(kind, tasks)),
+            Kind::Secret => Some(self.one::<Secret>(kind, tasks)),
+            Kind::Service => Some(self.one::<Service>(kind, tasks)),
+            Kind::EndpointSlice => Some(self.one::<EndpointSlice>(kind, tasks)),
+            Kind::Ingress => Some(self.one::<Ingress>(kind, tasks)),
+            Kind::Claim => Some(self.one::<PersistentVolumeClaim>(kind, tasks)),
+            // Looked at when somebody wants them.
+            Kind::Custom(_) => None,
         };
-        Kind::ALL.into_iter().map(|kind| (kind, watch(kind, tasks))).collect()
+        // Claims at home are looked at in all namespaces, and not only because they are copied.
+        let watched = |kind: &Kind| self.provider.is_some() || *kind != Kind::Claim;
+        Kind::ALL.into_iter().filter(watched).filter_map(|kind| Some((kind, watch(kind, tasks)?))).collect()
     }
 
     fn one<K: Mirrored>(&self, kind: Kind, tasks: &mut JoinSet<()>) -> WatchStatus {
@@ -149,7 +153,10 @@ impl<S: ClientSource + Clone> Watching<'_, S> {
             tasks.spawn(watch.run(stop));
             return status;
         }
-        let watch = Watch::projected(self.source.clone(), scope, read_here::<K>);
+        let policy = self.room.0.settings.policies.of(&K::kind(&()));
+        let allowed = move |it: &K| policy.lets(it.meta().name.as_deref(), it.meta().annotations.as_ref());
+        let read = move |it: K| if allowed(&it) { read_here(it) } else { None };
+        let watch = Watch::projected(self.source.clone(), scope, read);
         let watch = watch.named(format!("reflection-{}", K::plural(&()))).metrics(&self.metrics).feed(spot);
         let status = watch.status();
         tasks.spawn(watch.run(stop));
@@ -230,6 +237,10 @@ impl Room {
         }
         let due = self.0.mirror.write().take_dirty();
         for (kind, key) in due {
+            if kind == Kind::Claim {
+                // What is there decides what there may be here.
+                self.touch_claims(Some(&key));
+            }
             let planned = self.planned_copy(me, kind, &key);
             if let Some(report) = &planned.report {
                 self.tell_once(queue, kind, &key, report);
@@ -293,9 +304,13 @@ impl Room {
             drop(pods);
             return self.0.pods.notify();
         }
-        let kind = Kind::ALL.into_iter().find(|kind| kind.target(remote.clone()) == *target);
-        let Some(kind) = kind else { return };
+        let customs = self.0.customs.lock().kinds(&namespace, provider);
+        let mut kinds = Kind::ALL.into_iter().chain(customs.into_iter().map(Kind::Custom));
+        let Some(kind) = kinds.find(|kind| kind.target(remote.clone()) == *target) else { return };
         if refused.is_some() {
+            if let Kind::Custom(custom) = kind {
+                self.0.customs.lock().refuse(custom, &namespace, provider, &failed.message);
+            }
             let message = format!("the provider {provider} does not take it: {}", failed.message);
             self.0.mirror.write().refuse(kind, key, message);
         } else {
@@ -320,7 +335,10 @@ impl Copy {
     fn write(&self, remote: Key, step: &Step) -> Option<Write> {
         let target = self.kind.target(remote);
         let namespace = self.key.namespace().unwrap_or_default();
-        let position = self.room.0.links.lock().copies_position(self.kind, namespace, &self.provider);
+        let position = match self.kind {
+            Kind::Custom(kind) => self.room.0.customs.lock().position(kind, namespace, &self.provider),
+            kind => self.room.0.links.lock().copies_position(kind, namespace, &self.provider),
+        };
         if !self.queue.written().has_seen(&target, position) {
             return None;
         }

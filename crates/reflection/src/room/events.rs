@@ -23,6 +23,8 @@ struct Listener {
     provider: Arc<str>,
     /// What was there when we began to look was told by whoever looked before.
     listed: AtomicBool,
+    /// Whether somebody should look earlier than was known.
+    sooner: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -67,7 +69,8 @@ impl Sink<Heard> for Listener {
         if self.listed.load(Ordering::Relaxed) && !self.stop.is_cancelled() {
             let now = self.room.0.settings.clock.now();
             let subject = (heard.about)(Key::namespaced(&self.namespace, &heard.name));
-            self.room.0.events.lock().hear(subject, &self.provider, heard.said, now);
+            let sooner = self.room.0.events.lock().hear(subject, &self.provider, heard.said, now);
+            self.sooner.fetch_or(sooner, Ordering::Relaxed);
         }
     }
 
@@ -78,7 +81,9 @@ impl Sink<Heard> for Listener {
     }
 
     fn changed(&self) {
-        self.room.0.pods.notify();
+        if self.sooner.swap(false, Ordering::Relaxed) {
+            self.room.0.pods.notify();
+        }
     }
 }
 
@@ -101,6 +106,7 @@ impl Room {
             namespace: Arc::clone(namespace),
             provider: Arc::clone(provider),
             listed: AtomicBool::new(false),
+            sooner: AtomicBool::new(false),
             stop: stop.clone(),
         };
         let metrics: WatchMetrics = self.0.watch_metrics.lock().clone();

@@ -94,9 +94,10 @@ impl Room {
         };
         if leadership.ended().run_until_cancelled(ready).await.is_some() {
             let stop = leadership.ended().child_token();
-            leadership.ended().run_until_cancelled(self.work(queue, &stop)).await;
+            leadership.ended().run_until_cancelled(Box::pin(self.work(queue, &stop))).await;
             stop.cancel();
         }
+        self.leave_customs();
         self.leave_places();
         self.0.pods.write().sending = false;
         self.0.standings.write().clear();
@@ -136,6 +137,8 @@ impl Room {
             self.keep_looking(queue, stop, round),
             recalling,
             self.keep_tokens(),
+            self.keep_claims(queue),
+            self.keep_customs(queue, stop),
             self.keep_fences()
         );
     }
@@ -178,7 +181,7 @@ impl Room {
             round.topology = Some(topology);
             self.keep_places(me, stop);
             self.0.mirror.write().touch_kind(Kind::EndpointSlice);
-            self.0.mirror.write().touch_kind(Kind::Claim);
+            self.touch_claims(None);
         }
         let now = self.0.settings.clock.now();
         if round.looked_at_all.elapsed() >= LOOK_AGAIN {
@@ -205,8 +208,9 @@ impl Room {
             self.hand_in(queue, me, &key, planned, round);
         }
         self.look_at_copies(queue, me, round);
-        self.pass_warnings(queue);
-        let next = round.wakes.first().map_or(LOOK_AGAIN, |(at, _)| until(*at, now));
+        let heard = self.pass_events(queue, now);
+        let wakes = round.wakes.first().map(|(at, _)| *at).into_iter().chain(heard);
+        let next = wakes.min().map_or(LOOK_AGAIN, |at| until(at, now));
         if round.full { FULL } else { next.min(LOOK_AGAIN) }
     }
 

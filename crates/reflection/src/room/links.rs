@@ -218,7 +218,7 @@ impl Room {
             move |it: RemoteOnWire| Some(Remote::read(it, clock.now())),
         );
         self.watch_there("pods", pods, at(PODS), &mut tasks);
-        self.watch_warnings(namespace, &wanted.remote, cluster, &stop, &mut tasks);
+        self.watch_events(namespace, provider, &wanted.remote, cluster, &stop, &mut tasks);
         let copies = self.watch_copies(namespace, provider, &wanted.remote, cluster, &stop, &mut tasks);
         Live { remote: Arc::clone(&wanted.remote), open: wanted.open, shadows, copies, stop, _tasks: tasks }
     }

@@ -238,6 +238,7 @@ impl<'a> World<'a> {
             lent: Some(Arc::new(Lent {
                 contract: "c".to_owned(),
                 resources: Default::default(),
+                pools: [].into(),
                 labels: Default::default(),
                 storage_classes: vec!["fast".to_owned()],
                 until: jiff::Timestamp::MAX,

@@ -149,20 +149,19 @@ fn endpoints_that_run_there_are_left_to_the_provider() {
 }
 
 #[test]
-fn a_claim_goes_where_its_consumer_was_placed() {
-    let claim = |class: &str, node: &str| {
-        json!({ "metadata": { "name": "data", "annotations": {
-                "volume.kubernetes.io/selected-node": node, "pv.kubernetes.io/bind-completed": "yes", "note": "n" } },
-            "spec": { "storageClassName": class, "volumeName": "pv-1", "accessModes": ["ReadWriteOnce"],
-                "resources": { "requests": { "storage": "1Gi" } } }, "status": { "phase": "Bound" } })
-    };
-    let copied = copy::<PersistentVolumeClaim>(Kind::Claim, claim("liqo", "liqo-away")).unwrap();
+fn a_claim_asks_for_the_class_of_the_provider_and_says_for_whom_it_was_made() {
+    let claim = json!({ "metadata": { "name": "data", "uid": "u-1", "annotations": {
+            "volume.kubernetes.io/selected-node": "liqo-away", "pv.kubernetes.io/bind-completed": "yes", "note": "n" } },
+        "spec": { "storageClassName": "liqo", "volumeName": "pv-1", "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } } }, "status": { "phase": "Bound" } });
+    let copied = copy::<PersistentVolumeClaim>(Kind::Claim, claim).unwrap();
     assert_eq!(
         copied["spec"],
         json!({ "storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
         "resources": { "requests": { "storage": "1Gi" } } })
     );
-    assert_eq!(copied["metadata"]["annotations"].as_object().unwrap().len(), 2, "{copied}");
-    assert_eq!(copy::<PersistentVolumeClaim>(Kind::Claim, claim("liqo", "node-1")), None);
-    assert_eq!(copy::<PersistentVolumeClaim>(Kind::Claim, claim("fast", "liqo-away")), None);
+    let notes = copied["metadata"]["annotations"].as_object().unwrap();
+    assert_eq!(notes["storage.liqo.io/virtual-pvc-uid"], "u-1");
+    assert_eq!(notes["note"], "n");
+    assert_eq!(notes.len(), 3, "{copied}");
 }
