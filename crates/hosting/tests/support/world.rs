@@ -80,9 +80,18 @@ impl<'a> Provider<'a> {
 
     /// Starts the room, which may do what it asks for and nothing else, and leads.
     pub(crate) async fn start(&self) -> Process {
+        self.start_with(kube::Client::try_from(self.room_config().await).unwrap()).await
+    }
+
+    /// How the room reaches the API server, with its rights.
+    pub(crate) async fn room_config(&self) -> kube::Config {
         let mut config = self.cluster.config().await;
         config.auth_info.impersonate = Some(ROOM.to_owned());
-        let client = kube::Client::try_from(config).unwrap();
+        config
+    }
+
+    /// Starts a room that writes through this client.
+    pub(crate) async fn start_with(&self, client: kube::Client) -> Process {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (settings, elector) = (self.settings.clone(), self.client.clone());
@@ -386,6 +395,7 @@ fn terms(consumer: &str, resources: &[(&str, &str)], enforcement: Enforcement) -
         provider: party(US),
         consumer: party(consumer),
         resources: parsed.resources,
+        pools: [].into(),
         prices: None,
         not_before: begin,
         not_after: begin.checked_add(SignedDuration::from_hours(24)).unwrap(),

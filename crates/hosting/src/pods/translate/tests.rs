@@ -113,6 +113,18 @@ fn what_reaches_the_node_is_refused_with_the_field_named() {
             "containers[main].securityContext.windowsOptions.hostProcess",
         ),
         (json!({ "resources": { "claims": [{ "name": "gpu" }] } }), "resources.claims"),
+        (
+            json!({ "livenessProbe": { "httpGet": { "host": "127.0.0.1", "port": 10250 } } }),
+            "containers[main].livenessProbe.httpGet.host",
+        ),
+        (
+            json!({ "readinessProbe": { "tcpSocket": { "host": "10.0.0.1", "port": 22 } } }),
+            "containers[main].readinessProbe.tcpSocket.host",
+        ),
+        (
+            json!({ "lifecycle": { "preStop": { "httpGet": { "host": "169.254.169.254", "port": 80 } } } }),
+            "containers[main].lifecycle.preStop",
+        ),
     ];
     for (fields, path) in refused {
         let refusal = container_with(&fields).unwrap_err();
@@ -230,4 +242,12 @@ fn the_policy_says_where_and_how_pods_run() {
     // Never, whatever the policy says.
     assert!(made(&json!({ "hostNetwork": true }), &rules).is_err());
     assert!(made(&json!({ "volumes": [{ "name": "it", "hostPath": { "path": "/" } }] }), &rules).is_err());
+}
+
+#[test]
+fn a_pod_is_given_an_hour_to_end_and_not_a_life() {
+    for (asked, given) in [(0, 0), (30, 30), (3600, 3600), (1_000_000_000, 3600)] {
+        let made = usual(&json!({ "terminationGracePeriodSeconds": asked })).unwrap();
+        assert_eq!(made["terminationGracePeriodSeconds"], given);
+    }
 }
