@@ -10,7 +10,12 @@ pub enum Scope {
     Cluster,
     /// In the namespace that the process runs in.
     Namespace,
+    /// In [`NODE_LEASES`].
+    NodeLeases,
 }
+
+/// The namespace in which Kubernetes has the leases of nodes.
+pub const NODE_LEASES: &str = "kube-node-lease";
 
 /// One thing that a process must be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,16 @@ impl Rule {
         why: &'static str,
     ) -> Self {
         Self { scope: Scope::Namespace, ..Self::cluster(groups, resources, verbs, why) }
+    }
+
+    /// In the namespace of the leases of nodes, on any object there.
+    pub const fn node_leases(
+        groups: &'static [&'static str],
+        resources: &'static [&'static str],
+        verbs: &'static [&'static str],
+        why: &'static str,
+    ) -> Self {
+        Self { scope: Scope::NodeLeases, ..Self::cluster(groups, resources, verbs, why) }
     }
 
     /// Only on the objects with these names.

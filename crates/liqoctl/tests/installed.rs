@@ -18,7 +18,7 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 use kube::api::PostParams;
 use kube::discovery::Discovery;
 use kube::{Api, Client};
-use liqo_kit::rbac::{Rule, Scope};
+use liqo_kit::rbac::{NODE_LEASES, Rule, Scope};
 use liqo_sandbox::ClusterSpec;
 use support::{CLUSTER, Said, World, everything, settled, until_as_before};
 
@@ -115,7 +115,8 @@ async fn the_account_may_do_what_its_code_needs_and_nothing_else(world: &World) 
     let rules = liqo::manager::rules();
     let mut questions = Vec::new();
     for (group, resource, namespaced) in &resources {
-        let namespaces: &[&str] = if *namespaced { &["liqo", "kube-system", "default"] } else { &[""] };
+        let namespaces: &[&str] =
+            if *namespaced { &["liqo", "kube-system", NODE_LEASES, "default"] } else { &[""] };
         for (verb, namespace) in VERBS.iter().flat_map(|verb| namespaces.iter().map(move |ns| (*verb, *ns))) {
             let names = names_of(&rules, resource).into_iter();
             questions.extend(names.map(|name| (group.as_str(), resource.as_str(), verb, namespace, name)));
@@ -159,7 +160,11 @@ fn needs(rule: &Rule, group: &str, resource: &str, verb: &str, namespace: &str, 
         && rule.resources.contains(&resource)
         && rule.verbs.contains(&verb)
         && (rule.names.is_empty() || rule.names.contains(&name))
-        && (rule.scope == Scope::Cluster || namespace == "liqo")
+        && match rule.scope {
+            Scope::Cluster => true,
+            Scope::Namespace => namespace == "liqo",
+            Scope::NodeLeases => namespace == NODE_LEASES,
+        }
 }
 
 async fn may(client: &Client, group: &str, resource: &str, verb: &str, namespace: &str, name: &str) -> bool {

@@ -159,6 +159,8 @@ impl Doors {
             .route("/pods", get(pods))
             .route("/stats/summary", get(stats))
             .route("/metrics/resource", get(resource_metrics))
+            .route("/nodes/{node}/stats/summary", get(stats_of_node))
+            .route("/nodes/{node}/metrics/resource", get(resource_metrics_of_node))
             .with_state(self.clone())
     }
 
@@ -230,6 +232,25 @@ impl Doors {
             self.0.streams.upgrade(request, &there.link, &path).await
         };
         self.answered(door, answer.await)
+    }
+
+    async fn stats(&self, shown: &Shown, node: Option<&str>) -> Response {
+        let answer = async {
+            let user = self.caller(shown).await?;
+            self.0.callers.allow(&user, "get", &["stats"], node.unwrap_or_default()).await?;
+            Ok(json(&self.summary(node).await?))
+        };
+        self.answered("stats", answer.await)
+    }
+
+    async fn metrics(&self, shown: &Shown, node: Option<&str>) -> Response {
+        let answer = async {
+            let user = self.caller(shown).await?;
+            self.0.callers.allow(&user, "get", &["metrics"], node.unwrap_or_default()).await?;
+            let text = self.resource_metrics(node).await?;
+            Ok(([(http::header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
+        };
+        self.answered("metrics", answer.await)
     }
 
     fn answered(&self, door: &'static str, answer: Result<Response, Refused>) -> Response {
@@ -336,22 +357,23 @@ async fn pods(State(doors): State<Doors>, shown: Shown) -> Response {
 }
 
 async fn stats(State(doors): State<Doors>, shown: Shown) -> Response {
-    let answer = async {
-        let user = doors.caller(&shown).await?;
-        doors.0.callers.allow(&user, "get", &["stats"], "").await?;
-        Ok(json(&doors.summary().await?))
-    };
-    doors.answered("stats", answer.await)
+    doors.stats(&shown, None).await
+}
+
+async fn stats_of_node(State(doors): State<Doors>, Path(node): Path<String>, shown: Shown) -> Response {
+    doors.stats(&shown, Some(&node)).await
 }
 
 async fn resource_metrics(State(doors): State<Doors>, shown: Shown) -> Response {
-    let answer = async {
-        let user = doors.caller(&shown).await?;
-        doors.0.callers.allow(&user, "get", &["metrics"], "").await?;
-        let text = doors.resource_metrics().await?;
-        Ok(([(http::header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
-    };
-    doors.answered("metrics", answer.await)
+    doors.metrics(&shown, None).await
+}
+
+async fn resource_metrics_of_node(
+    State(doors): State<Doors>,
+    Path(node): Path<String>,
+    shown: Shown,
+) -> Response {
+    doors.metrics(&shown, Some(&node)).await
 }
 
 fn json(value: &serde_json::Value) -> Response {

@@ -9,7 +9,7 @@ use liqo_core::names::ClusterId;
 use liqo_kit::Key;
 use liqo_kit::index::Grouped;
 
-use crate::node::{Facts, Known};
+use crate::node::{Facts, Known, Place};
 
 /// The namespaces at one provider, by their names here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,24 +35,24 @@ pub(crate) struct Emptied {
 
 /// All of it.
 pub(crate) struct Index {
-    nodes: Grouped<Known, ClusterId>,
+    nodes: Grouped<Known, Place>,
     maps: BTreeMap<Key, Mapping>,
-    touched: BTreeSet<ClusterId>,
+    touched: BTreeSet<Place>,
     members: u64,
-    /// Since when providers with a node have no contract; remembered by the leader.
-    pub(crate) absent: BTreeMap<ClusterId, Timestamp>,
+    /// Since when nothing is lent of what has a node; remembered by the leader.
+    pub(crate) absent: BTreeMap<Place, Timestamp>,
     /// How far emptying nodes is; remembered by the leader.
     pub(crate) emptied: BTreeMap<String, Emptied>,
 }
 
 impl Default for Index {
     fn default() -> Self {
-        let cluster_of = |_: &Key, known: &Known| match known {
-            Known::Ours(facts) => facts.cluster.clone(),
+        let place_of = |_: &Key, known: &Known| match known {
+            Known::Ours(facts) => facts.place.clone(),
             Known::Other => None,
         };
         Self {
-            nodes: Grouped::by(cluster_of),
+            nodes: Grouped::by(place_of),
             maps: BTreeMap::new(),
             touched: BTreeSet::new(),
             members: 0,
@@ -68,19 +68,19 @@ impl Index {
         self.nodes.store().get(&Key::cluster(name))
     }
 
-    /// The node that stands for a provider.
-    pub(crate) fn node_of(&self, cluster: &ClusterId) -> Option<(&str, &Facts)> {
-        self.nodes.group(cluster).find_map(|(key, known)| match known {
+    /// The node that stands for a provider, or for a pool.
+    pub(crate) fn node_of(&self, place: &Place) -> Option<(&str, &Facts)> {
+        self.nodes.group(place).find_map(|(key, known)| match known {
             Known::Ours(facts) => Some((key.name(), &**facts)),
             Known::Other => None,
         })
     }
 
     /// The nodes of ours.
-    pub(crate) fn ours(&self) -> impl Iterator<Item = (&ClusterId, &str, &Facts)> {
-        self.nodes.groups().filter_map(|cluster| {
-            let (name, facts) = self.node_of(cluster)?;
-            Some((cluster, name, facts))
+    pub(crate) fn ours(&self) -> impl Iterator<Item = (&Place, &str, &Facts)> {
+        self.nodes.groups().filter_map(|place| {
+            let (name, facts) = self.node_of(place)?;
+            Some((place, name, facts))
         })
     }
 
@@ -102,20 +102,26 @@ impl Index {
     }
 
     /// Whose nodes changed since this was last asked.
-    pub(crate) fn take_touched(&mut self) -> BTreeSet<ClusterId> {
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<Place> {
         std::mem::take(&mut self.touched)
     }
 
     /// Has this one looked at.
-    pub(crate) fn touch(&mut self, cluster: &ClusterId) {
-        self.touched.insert(cluster.clone());
+    pub(crate) fn touch(&mut self, place: Place) {
+        self.touched.insert(place);
+    }
+
+    /// Has the nodes looked at that stand for these providers.
+    pub(crate) fn touch_nodes_of(&mut self, clusters: &BTreeSet<ClusterId>) {
+        let there = self.nodes.groups().filter(|place| clusters.contains(&place.cluster));
+        self.touched.extend(there.cloned());
     }
 
     fn touch_node(&mut self, key: &Key) {
         if let Some(Known::Ours(facts)) = self.nodes.store().get(key)
-            && let Some(cluster) = facts.cluster.clone()
+            && let Some(place) = facts.place.clone()
         {
-            self.touched.insert(cluster);
+            self.touched.insert(place);
         }
     }
 }

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use liqo_kit::rbac::NODE_LEASES;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -20,8 +21,6 @@ use crate::metrics::VirtualNodeMetrics;
 #[cfg(test)]
 mod tests;
 
-/// Where Kubernetes looks for them.
-const NAMESPACE: &str = "kube-node-lease";
 /// The name under which this room owns fields.
 const FIELD_MANAGER: &str = "liqo-virtual-node";
 /// How often a lease is renewed while it lasts, as kubelets do.
@@ -35,38 +34,57 @@ const GRAIN: Duration = Duration::from_millis(50);
 /// How soon one that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// A node whose lease is to be renewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    /// Whether the node was just made, so that there is no lease yet.
+    pub(crate) new: bool,
+}
+
 /// Which node is due when.
 pub(crate) struct Schedule {
     interval: Duration,
     start: Instant,
     queue: BTreeSet<(Instant, String)>,
-    nodes: BTreeMap<String, (String, Instant)>,
+    nodes: BTreeMap<String, Entry>,
+    /// Whether it was told once which nodes there are: those that come later are new.
+    begun: bool,
+}
+
+struct Entry {
+    uid: String,
+    at: Instant,
+    new: bool,
 }
 
 impl Schedule {
     /// Nobody yet.
     pub(crate) fn new(lease: Duration, now: Instant) -> Self {
         let interval = (lease / TIMES).max(GRAIN);
-        Self { interval, start: now, queue: BTreeSet::new(), nodes: BTreeMap::new() }
+        Self { interval, start: now, queue: BTreeSet::new(), nodes: BTreeMap::new(), begun: false }
     }
 
     /// These nodes with these uids, and no others. Who is new is due at once.
     pub(crate) fn set<'a>(&mut self, nodes: impl IntoIterator<Item = (&'a str, &'a str)>, now: Instant) {
         let wanted: BTreeMap<_, _> = nodes.into_iter().collect();
         let queue = &mut self.queue;
-        self.nodes.retain(|name, (uid, at)| {
-            let stays = wanted.get(name.as_str()) == Some(&uid.as_str());
+        self.nodes.retain(|name, entry| {
+            let stays = wanted.get(name.as_str()) == Some(&entry.uid.as_str());
             if !stays {
-                queue.remove(&(*at, name.clone()));
+                queue.remove(&(entry.at, name.clone()));
             }
             stays
         });
         for (name, uid) in wanted {
             if !self.nodes.contains_key(name) {
-                self.nodes.insert(name.to_owned(), (uid.to_owned(), now));
+                let entry = Entry { uid: uid.to_owned(), at: now, new: self.begun };
+                self.nodes.insert(name.to_owned(), entry);
                 self.queue.insert((now, name.to_owned()));
             }
         }
+        self.begun = true;
     }
 
     /// When somebody is due.
@@ -74,17 +92,18 @@ impl Schedule {
         self.queue.first().map(|(at, _)| *at)
     }
 
-    /// Who is due, with their uids. They are due again at their moment in the next interval.
-    pub(crate) fn take(&mut self, now: Instant) -> Vec<(String, String)> {
+    /// Who is due. They are due again at their moment in the next interval.
+    pub(crate) fn take(&mut self, now: Instant) -> Vec<Due> {
         let mut due = Vec::new();
         while let Some((at, _)) = self.queue.first()
             && *at <= now
             && let Some((_, name)) = self.queue.pop_first()
         {
             let next = self.moment(&name, now);
-            if let Some((uid, at)) = self.nodes.get_mut(&name) {
-                *at = next;
-                due.push((name.clone(), uid.clone()));
+            if let Some(entry) = self.nodes.get_mut(&name) {
+                entry.at = next;
+                let new = std::mem::take(&mut entry.new);
+                due.push(Due { name: name.clone(), uid: entry.uid.clone(), new });
                 self.queue.insert((next, name));
             }
         }
@@ -93,10 +112,10 @@ impl Schedule {
 
     /// Has one tried again soon.
     pub(crate) fn again(&mut self, name: &str, now: Instant) {
-        if let Some((_, at)) = self.nodes.get_mut(name) {
-            self.queue.remove(&(*at, name.to_owned()));
-            *at = now + AGAIN;
-            self.queue.insert((*at, name.to_owned()));
+        if let Some(entry) = self.nodes.get_mut(name) {
+            self.queue.remove(&(entry.at, name.to_owned()));
+            entry.at = now + AGAIN;
+            self.queue.insert((entry.at, name.to_owned()));
         }
     }
 
@@ -127,10 +146,11 @@ pub(crate) struct Renewal<'a> {
 
 impl Renewal<'_> {
     /// Renews these, and returns which could not be.
-    pub(crate) async fn renew(&self, due: Vec<(String, String)>, now: Timestamp) -> Vec<String> {
-        let renewing = stream::iter(due).map(|(name, uid)| async move {
+    pub(crate) async fn renew(&self, due: Vec<Due>, now: Timestamp) -> Vec<String> {
+        let renewing = stream::iter(due).map(|due| async move {
             let started = Instant::now();
-            let renewed = tokio::time::timeout(TIMEOUT, self.renew_one(&name, &uid, now)).await;
+            let renewed = tokio::time::timeout(TIMEOUT, self.renew_one(&due, now)).await;
+            let name = due.name;
             self.metrics.lease_seconds.observe(started.elapsed().as_secs_f64());
             match renewed {
                 Ok(Ok(outcome)) => {
@@ -148,21 +168,35 @@ impl Renewal<'_> {
         renewing.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
     }
 
-    async fn renew_one(&self, name: &str, uid: &str, now: Timestamp) -> Result<&'static str, kube::Error> {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
+    /// A node that was just made has no lease yet, and others have: which of the two is tried first saves a request.
+    async fn renew_one(&self, due: &Due, now: Timestamp) -> Result<&'static str, kube::Error> {
+        let Due { name, uid, new } = due;
+        if *new {
+            return match self.create(name, uid, now).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => self.patch(name, now).await,
+                other => other,
+            };
+        }
+        match self.patch(name, now).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => self.create(name, uid, now).await,
+            other => other,
+        }
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.client.clone(), NODE_LEASES)
+    }
+
+    async fn patch(&self, name: &str, now: Timestamp) -> Result<&'static str, kube::Error> {
         let patch = json!({ "spec": { "renewTime": micros(now) } });
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        match leases.patch_metadata(name, &params, &Patch::Merge(&patch)).await {
-            Ok(_) => Ok("renewed"),
-            Err(kube::Error::Api(status)) if status.code == 404 => {
-                let lease =
-                    serde_json::from_value(self.lease(name, uid, now)).map_err(kube::Error::SerdeError)?;
-                let params =
-                    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-                leases.create(&params, &lease).await.map(|_| "created")
-            }
-            Err(error) => Err(error),
-        }
+        self.leases().patch_metadata(name, &params, &Patch::Merge(&patch)).await.map(|_| "renewed")
+    }
+
+    async fn create(&self, name: &str, uid: &str, now: Timestamp) -> Result<&'static str, kube::Error> {
+        let lease = serde_json::from_value(self.lease(name, uid, now)).map_err(kube::Error::SerdeError)?;
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        self.leases().create(&params, &lease).await.map(|_| "created")
     }
 
     /// Kubernetes removes it when the node goes.
@@ -172,7 +206,7 @@ impl Renewal<'_> {
             "kind": "Lease",
             "metadata": {
                 "name": name,
-                "namespace": NAMESPACE,
+                "namespace": NODE_LEASES,
                 "ownerReferences": [{ "apiVersion": "v1", "kind": "Node", "name": name, "uid": uid }],
             },
             "spec": {

@@ -4,16 +4,44 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use liqo_core::Resources;
-use liqo_core::names::ClusterId;
+use liqo_core::names::{ClusterId, PoolName};
 use liqo_kit::watch::{Identity, Wire};
 use serde::Deserialize;
 
 /// How the provider ID of a node of ours begins.
 const PROVIDER_SCHEME: &str = "liqo://";
 
-/// The ID by which a node of ours is known to stand for `cluster`. Kubernetes lets nobody change it.
-pub(crate) fn provider_id(cluster: &str) -> String {
-    format!("{PROVIDER_SCHEME}{cluster}")
+/// What a node stands for: a provider, or one pool of its nodes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) cluster: ClusterId,
+    pub(crate) pool: Option<PoolName>,
+}
+
+impl Place {
+    /// The provider as a whole.
+    pub(crate) const fn whole(cluster: ClusterId) -> Self {
+        Self { cluster, pool: None }
+    }
+
+    /// The ID by which a node of ours is known to stand for this. Kubernetes lets nobody change it.
+    pub(crate) fn provider_id(&self) -> String {
+        let Self { cluster, pool } = self;
+        match pool {
+            Some(pool) => format!("{PROVIDER_SCHEME}{cluster}/{pool}"),
+            None => format!("{PROVIDER_SCHEME}{cluster}"),
+        }
+    }
+
+    /// What a node with this ID stands for.
+    fn read(provider_id: &str) -> Option<Self> {
+        let id = provider_id.strip_prefix(PROVIDER_SCHEME)?;
+        let (cluster, pool) = match id.split_once('/') {
+            Some((cluster, pool)) => (cluster, Some(pool.parse().ok()?)),
+            None => (id, None),
+        };
+        Some(Self { cluster: cluster.parse().ok()?, pool })
+    }
 }
 
 /// A node as it is read.
@@ -104,8 +132,8 @@ pub(crate) enum Known {
 /// A node that stands for a provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
-    /// The provider; not known only in the default.
-    pub(crate) cluster: Option<ClusterId>,
+    /// What it stands for; not known only in the default.
+    pub(crate) place: Option<Place>,
     pub(crate) uid: String,
     pub(crate) version: String,
     pub(crate) deleting: bool,
@@ -126,13 +154,12 @@ impl Known {
     /// Reads a node.
     pub(crate) fn read(node: NodeOnWire) -> Self {
         let NodeOnWire { metadata, spec, status } = node;
-        let cluster = spec.provider_id.strip_prefix(PROVIDER_SCHEME).and_then(|id| id.parse().ok());
-        let Some(cluster) = cluster else { return Self::Other };
+        let Some(place) = Place::read(&spec.provider_id) else { return Self::Other };
         let amounts =
             |list: Option<BTreeMap<String, String>>| Resources::parse(list.unwrap_or_default()).resources;
         let addresses = status.addresses.unwrap_or_default().into_iter();
         Self::Ours(Box::new(Facts {
-            cluster: Some(cluster),
+            place: Some(place),
             uid: metadata.uid,
             version: metadata.resource_version,
             deleting: metadata.deletion_timestamp.is_some(),

@@ -13,11 +13,11 @@ pub const RULES: &[Rule] = &[
         "the nodes that stand for providers",
     ),
     Rule::cluster(&[""], &["nodes/status"], &["patch"], "tell how much there is, and whether it can be used"),
-    Rule::cluster(
+    Rule::node_leases(
         &["coordination.k8s.io"],
         &["leases"],
         &["create", "patch"],
-        "tell Kubernetes that these nodes live, in the namespace kube-node-lease",
+        "tell Kubernetes that these nodes live",
     ),
     Rule::cluster(
         &[""],

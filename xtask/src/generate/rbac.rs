@@ -23,7 +23,10 @@ pub(super) fn folder() -> Folder {
     let templates = roles().into_iter().map(|(role, rules)| {
         let given = merged(&rules);
         let template = |name: &str, scope| template(&format!("liqo.rbac.{role}.{name}"), &given, scope);
-        template("cluster", Scope::Cluster) + &template("namespace", Scope::Namespace)
+        let here = template("cluster", Scope::Cluster) + &template("namespace", Scope::Namespace);
+        // Only the one that keeps nodes needs any.
+        let leases = given.iter().any(|given| given.rule.scope == Scope::NodeLeases);
+        if leases { here + &template("nodeLeases", Scope::NodeLeases) } else { here }
     });
     let text = format!("{HEADER}{}", templates.collect::<String>());
     Folder {
@@ -61,7 +64,7 @@ pub(super) fn merged(rules: &[Rule]) -> Vec<Given> {
 /// Whether all that `narrow` gives is given by `broad`.
 fn gives(broad: &Rule, narrow: &Rule) -> bool {
     let all = |of: &[&str], among: &[&str]| of.iter().all(|one| among.contains(one));
-    (broad.scope == Scope::Cluster || narrow.scope == Scope::Namespace)
+    (broad.scope == Scope::Cluster || narrow.scope == broad.scope)
         && all(narrow.groups, broad.groups)
         && all(narrow.resources, broad.resources)
         && all(narrow.verbs, broad.verbs)

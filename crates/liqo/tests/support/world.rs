@@ -9,7 +9,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use liqo_api::ClusterConfig;
-use liqo_kit::rbac::{Rule, Scope};
+use liqo_kit::rbac::{NODE_LEASES, Rule, Scope};
 use liqo_sandbox::{TestCluster, TestSandbox};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -82,6 +82,10 @@ impl<'a> World<'a> {
               "rules": rules(Scope::Cluster) },
             { "apiVersion": version, "kind": "Role", "metadata": { "name": ACCOUNT, "namespace": NAMESPACE },
               "rules": rules(Scope::Namespace) },
+            { "apiVersion": version, "kind": "Role", "metadata": { "name": ACCOUNT, "namespace": NODE_LEASES },
+              "rules": rules(Scope::NodeLeases) },
+            { "apiVersion": version, "kind": "RoleBinding", "metadata": { "name": ACCOUNT, "namespace": NODE_LEASES },
+              "roleRef": { "apiGroup": group, "kind": "Role", "name": ACCOUNT }, "subjects": subject },
             { "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": { "name": ACCOUNT },
               "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": ACCOUNT }, "subjects": subject },
             { "apiVersion": version, "kind": "RoleBinding", "metadata": { "name": ACCOUNT, "namespace": NAMESPACE },

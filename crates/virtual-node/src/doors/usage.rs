@@ -1,8 +1,9 @@
 //! What pods use, as providers measure it, for `kubectl top` and autoscalers.
 //!
 //! Providers tell how fast time on a CPU is used, kubelets how much was used so far; so it is added up here. Where a
-//! provider measures nothing, nothing is told. All nodes have one port, so that the pods of all of them are told; of a node
-//! itself only if there is one alone.
+//! provider measures nothing, nothing is told. All nodes have one port: at the paths that a kubelet has, the pods of all of
+//! them are told, and a node itself only if there is one alone. Each node has a path of its own besides, which its annotation
+//! tells metrics-server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -17,6 +18,7 @@ use kube::Api;
 use kube::api::ListParams;
 use liqo_api::labels;
 use liqo_core::Quantity;
+use liqo_core::names::{ClusterId, PoolName};
 use liqo_kit::ClientSource;
 use liqo_providers::Link;
 use parking_lot::Mutex;
@@ -25,6 +27,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Doors, Refused, query};
+use crate::index::Index;
+use crate::node;
 use crate::plan::cluster_of;
 
 #[cfg(test)]
@@ -38,6 +42,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 8;
 /// The longest time that a measured speed is taken to have lasted.
 const LONGEST: Duration = Duration::from_secs(120);
+/// Where the seconds of a container begin: metrics-server takes none for not measured, and no container starts without any.
+const BEGINNING: f64 = 0.001;
 /// Billionths in one.
 const NANOS: f64 = 1e9;
 
@@ -57,6 +63,15 @@ struct Measured {
     /// Milliseconds since 1970.
     at: i64,
     containers: BTreeMap<Place, Used>,
+    /// The nodes of pods, by namespace and name here.
+    nodes: BTreeMap<(String, String), String>,
+}
+
+/// What was measured of one pod: its containers, and which pool it is in.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    containers: Vec<(Place, Used)>,
+    pool: Option<PoolName>,
 }
 
 /// What one container uses.
@@ -79,7 +94,7 @@ impl Totals {
     fn add(&mut self, containers: &mut BTreeMap<Place, Used>, now: Instant) {
         self.0.retain(|place, _| containers.contains_key(place));
         for (place, used) in containers {
-            let (total, at) = self.0.entry(place.clone()).or_insert((0.0, now));
+            let (total, at) = self.0.entry(place.clone()).or_insert((BEGINNING, now));
             *total += used.cores * now.duration_since(*at).min(LONGEST).as_secs_f64();
             *at = now;
             used.seconds = *total;
@@ -103,6 +118,8 @@ struct PodMetrics {
 #[derive(Deserialize)]
 struct Metadata {
     name: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -114,13 +131,12 @@ struct ContainerMetrics {
 
 impl PodMetrics {
     /// The containers of a pod of `namespace` here. What comes from a provider is checked before it is told.
-    fn read(self, namespace: &str) -> Vec<(Place, Used)> {
-        if query::check_name(&self.metadata.name).is_err() {
-            return Vec::new();
-        }
+    fn read(self, namespace: &str) -> Option<Seen> {
+        query::check_name(&self.metadata.name).ok()?;
+        let pool = self.metadata.labels.get(labels::POOL).and_then(|pool| pool.parse().ok());
         let pod = self.metadata.name;
         let known = self.containers.into_iter().filter(|it| query::check_name(&it.name).is_ok());
-        known
+        let containers = known
             .map(|container| {
                 let amount =
                     |name: &str| container.usage.get(name).and_then(|it| it.parse::<Quantity>().ok());
@@ -131,7 +147,8 @@ impl PodMetrics {
                 };
                 ((namespace.to_owned(), pod.clone(), container.name), used)
             })
-            .collect()
+            .collect();
+        Some(Seen { containers, pool })
     }
 }
 
@@ -164,21 +181,33 @@ impl Doors {
             let providers = self.0.providers.current();
             let lending = providers.values().filter(|it| it.lent.is_some() && !it.health.is_gone());
             lending
-                .filter_map(|provider| Some((provider.link.clone().ok()?, &provider.local_namespace)))
-                .flat_map(|(link, at)| {
+                .filter_map(|provider| {
+                    Some((provider.id.clone(), provider.link.clone().ok()?, &provider.local_namespace))
+                })
+                .flat_map(|(id, link, at)| {
                     let mapped = index.namespaces(at);
-                    let mapped =
-                        mapped.map(move |(here, there)| (link.clone(), here.to_owned(), there.to_owned()));
+                    let mapped = mapped.map(move |(here, there)| {
+                        (id.clone(), link.clone(), here.to_owned(), there.to_owned())
+                    });
                     mapped.collect::<Vec<_>>()
                 })
                 .collect()
         };
-        let asking =
-            stream::iter(asked).map(|(link, here, there)| async move { ask(&link, &here, &there).await });
+        let asking = stream::iter(asked).map(|(id, link, here, there)| async move {
+            let seen = ask(&link, &here, &there).await;
+            (id, seen)
+        });
         let found: Vec<_> = asking.buffer_unordered(AT_ONCE).collect().await;
-        let mut containers: BTreeMap<_, _> = found.into_iter().flatten().collect();
-        self.0.usage.totals.lock().add(&mut containers, Instant::now());
-        let measured = Arc::new(Measured { at: self.0.settings.clock.now().as_millisecond(), containers });
+        let mut measured =
+            Measured { at: self.0.settings.clock.now().as_millisecond(), ..Measured::default() };
+        {
+            let index = self.0.index.read();
+            for (cluster, seen) in found {
+                seen.into_iter().for_each(|seen| measured.add(&index, &cluster, seen));
+            }
+        }
+        self.0.usage.totals.lock().add(&mut measured.containers, Instant::now());
+        let measured = Arc::new(measured);
         *latest = Some((Instant::now(), Arc::clone(&measured)));
         measured
     }
@@ -190,24 +219,39 @@ impl Doors {
         nodes.next().filter(|_| nodes.next().is_none())
     }
 
-    /// What a kubelet tells at `/stats/summary`.
-    pub(super) async fn summary(&self) -> Result<Value, Refused> {
-        Ok(self.measured().await.summary(self.only_node().as_deref()))
+    /// What a kubelet tells at `/stats/summary`: of one node, or of all.
+    pub(super) async fn summary(&self, node: Option<&str>) -> Result<Value, Refused> {
+        let measured = self.measured().await;
+        Ok(match node {
+            Some(node) => measured.of(self.known(node)?).summary(Some(node)),
+            None => measured.summary(self.only_node().as_deref()),
+        })
     }
 
-    /// What a kubelet tells at `/metrics/resource`.
-    pub(super) async fn resource_metrics(&self) -> Result<String, Refused> {
-        Ok(self.measured().await.text(self.only_node().is_some()))
+    /// What a kubelet tells at `/metrics/resource`: of one node, or of all.
+    pub(super) async fn resource_metrics(&self, node: Option<&str>) -> Result<String, Refused> {
+        let measured = self.measured().await;
+        Ok(match node {
+            Some(node) => measured.of(self.known(node)?).text(true),
+            None => measured.text(self.only_node().is_some()),
+        })
+    }
+
+    fn known<'a>(&self, node: &'a str) -> Result<&'a str, Refused> {
+        let known = cluster_of(&self.0.index.read(), node).is_some();
+        known
+            .then_some(node)
+            .ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, "there is no such virtual node"))
     }
 }
 
 /// What the pods of one namespace use; nothing where that is not measured, or is not for us to know.
-async fn ask(link: &Link, here: &str, there: &str) -> Vec<(Place, Used)> {
+async fn ask(link: &Link, here: &str, there: &str) -> Vec<Seen> {
     let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{there}/pods");
     let Ok(request) = http::Request::get(path).body(Vec::new()) else { return Vec::new() };
     let client = link.cluster.client();
     match tokio::time::timeout(TIMEOUT, client.request::<PodMetricsList>(request)).await {
-        Ok(Ok(list)) => list.items.into_iter().flat_map(|pod| pod.read(here)).collect(),
+        Ok(Ok(list)) => list.items.into_iter().filter_map(|pod| pod.read(here)).collect(),
         Ok(Err(error)) => {
             tracing::debug!(provider = link.cluster.id(), namespace = there, %error, "nothing is measured there");
             Vec::new()
@@ -217,6 +261,28 @@ async fn ask(link: &Link, here: &str, there: &str) -> Vec<(Place, Used)> {
 }
 
 impl Measured {
+    /// Adds a pod at `cluster`, which is on the node of its pool.
+    fn add(&mut self, index: &Index, cluster: &ClusterId, seen: Seen) {
+        let place = node::Place { cluster: cluster.clone(), pool: seen.pool };
+        let node = index.node_of(&place).map(|(name, _)| name);
+        for (place, used) in seen.containers {
+            if let Some(node) = node {
+                self.nodes.insert((place.0.clone(), place.1.clone()), node.to_owned());
+            }
+            self.containers.insert(place, used);
+        }
+    }
+
+    /// What was measured of the pods on one node.
+    fn of(&self, node: &str) -> Self {
+        let is_there = |(namespace, pod, _): &Place| {
+            self.nodes.get(&(namespace.clone(), pod.clone())).is_some_and(|it| it == node)
+        };
+        let containers = self.containers.iter().filter(|(place, _)| is_there(place));
+        let containers = containers.map(|(place, used)| (place.clone(), *used)).collect();
+        Self { at: self.at, containers, nodes: BTreeMap::new() }
+    }
+
     /// What each pod uses in total.
     fn pods(&self) -> BTreeMap<(&str, &str), Used> {
         let mut pods: BTreeMap<_, Used> = BTreeMap::new();

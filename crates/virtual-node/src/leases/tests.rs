@@ -27,7 +27,7 @@ async fn a_thousand_nodes_are_renewed_evenly_and_each_within_its_lease() {
         if at > start + Duration::from_secs(20) {
             busiest = busiest.max(due.len());
         }
-        for (name, _) in due {
+        for Due { name, .. } in due {
             let before = last.insert(name, at).unwrap();
             assert!(at - before <= Duration::from_secs(15), "{:?}", at - before);
             renewed += 1;
@@ -43,9 +43,10 @@ async fn who_is_gone_is_not_renewed_and_one_that_took_its_name_is_due_at_once() 
     let start = Instant::now();
     let mut schedule = Schedule::new(LEASE, start);
     schedule.set([("a", "1"), ("b", "1")], start);
-    schedule.take(start);
+    let first = schedule.take(start);
+    assert!(first.iter().all(|due| !due.new), "who leads anew finds leases: {first:?}");
     schedule.set([("a", "2")], start);
-    assert_eq!(schedule.take(start), [("a".to_owned(), "2".to_owned())]);
+    assert_eq!(schedule.take(start), [Due { name: "a".into(), uid: "2".into(), new: true }]);
     schedule.again("a", start);
     schedule.again("b", start);
     assert_eq!(schedule.next(), Some(start + AGAIN));

@@ -2,10 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use liqo_api::annotations;
-use liqo_core::names::ClusterId;
-use liqo_providers::Provider;
 
-use super::{Planned, Step, View, What, draining_since};
+use super::{Planned, Stand, Step, View, What, draining_since};
 use crate::node::Facts;
 
 /// How long pods that must leave are waited for before the node goes without them: longer than most of them take to end.
@@ -43,22 +41,17 @@ impl Leaving {
 }
 
 /// Whether this node is to be emptied, and why.
-pub(super) fn leaving(
-    view: &View<'_>,
-    cluster: &ClusterId,
-    provider: Option<&Provider>,
-    facts: &Facts,
-) -> Leaving {
+pub(super) fn leaving(view: &View<'_>, stand: &Stand<'_>, facts: &Facts) -> Leaving {
     let by_hand = || match facts.annotations.get(annotations::DRAIN) {
         Some(_) => Leaving::Emptied,
         None => Leaving::No,
     };
-    match provider.and_then(|provider| provider.lent.as_ref()) {
-        Some(lent) if lent.ending => Leaving::ForGood,
+    match stand.lent {
+        Some(part) if part.by.ending => Leaving::ForGood,
         Some(_) => by_hand(),
         None => {
             // Who leads anew has not noticed yet; it is noticed before anything is planned.
-            let since = view.index.absent.get(cluster).copied().unwrap_or(view.now);
+            let since = view.index.absent.get(stand.place).copied().unwrap_or(view.now);
             let end = since.saturating_add(view.settings.absence).unwrap_or(view.now);
             if end <= view.now { Leaving::ForGood } else { Leaving::Soon(end) }
         }

@@ -11,12 +11,14 @@ use liqo_providers::{Health, Provider};
 use serde_json::{Map, Value, json};
 
 use super::drain::Leaving;
-use super::{View, What, draining_since};
+use super::{Stand, View, What, draining_since};
 use crate::Settings;
-use crate::node::{Facts, provider_id};
+use crate::node::{Facts, Place};
 
 /// Pods that do not tolerate it leave.
 const NO_EXECUTE: &str = "NoExecute";
+/// The annotation by which metrics-server knows where a node tells its numbers.
+const METRICS_PATH: &str = "metrics.k8s.io/resource-metrics-path";
 /// The longest value of a label.
 const LONGEST_VALUE: usize = 63;
 /// What the machines of a provider are, if its offer does not say.
@@ -35,7 +37,7 @@ const TOLD: [&str; 4] = [
 /// How a node should be, status aside.
 pub(super) struct Wanted {
     name: String,
-    cluster: String,
+    provider_id: String,
     /// Labels that are ours whatever anybody says.
     fixed: BTreeMap<String, String>,
     /// Labels of the offer and of the administrator.
@@ -44,11 +46,13 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn new(settings: &Settings, name: &str, provider: &Provider) -> Self {
-        let lent = provider.lent.as_deref();
-        let offered = lent.map(|lent| &lent.labels).into_iter().flatten();
-        let stores = lent.is_some_and(|lent| !lent.storage_classes.is_empty());
-        let fixed = fixed(name, provider.id.as_str(), stores);
+    pub(super) fn new(settings: &Settings, name: &str, stand: &Stand<'_>) -> Self {
+        let lent = stand.lent;
+        let of_pool = lent.and_then(|part| part.pool).map(|pool| &pool.labels);
+        // What is said of the pool comes later, and so before what is said of all.
+        let offered = lent.map(|part| &part.by.labels).into_iter().chain(of_pool).flatten();
+        let stores = lent.is_some_and(|part| !part.by.storage_classes.is_empty());
+        let fixed = fixed(name, stand.place, stores);
         let may_say =
             |(key, value): &(&String, &String)| may_be_told(key, value) && !fixed.contains_key(*key);
         let offered = offered.filter(may_say);
@@ -56,8 +60,12 @@ impl Wanted {
         more.entry(ARCHITECTURE_LABEL.to_owned()).or_insert_with(|| ARCHITECTURE.to_owned());
         let extra = settings.labels.iter().filter(|(key, _)| !fixed.contains_key(*key));
         more.extend(extra.map(|(key, value)| (key.clone(), value.clone())));
-        let annotations = settings.annotations.clone();
-        Self { name: name.to_owned(), cluster: provider.id.as_str().to_owned(), fixed, more, annotations }
+        let mut annotations = settings.annotations.clone();
+        if settings.address.is_some() {
+            // All nodes have one address, so that each must say where its own numbers are.
+            annotations.insert(METRICS_PATH.to_owned(), format!("/nodes/{name}/metrics/resource"));
+        }
+        Self { name: name.to_owned(), provider_id: stand.place.provider_id(), fixed, more, annotations }
     }
 
     /// The node, to be made.
@@ -69,14 +77,17 @@ impl Wanted {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": { "name": self.name, "labels": labels, "annotations": annotations },
-            "spec": { "providerID": provider_id(&self.cluster), "taints": [not_allowed()] },
+            "spec": { "providerID": self.provider_id, "taints": [not_allowed()] },
         })
     }
 }
 
 /// What the machines of a provider are.
-pub(super) fn architecture(provider: Option<&Provider>, facts: &Facts) -> String {
-    let told = provider.and_then(|provider| provider.lent.as_ref()?.labels.get(ARCHITECTURE_LABEL).cloned());
+pub(super) fn architecture(stand: &Stand<'_>, facts: &Facts) -> String {
+    let told = stand.lent.and_then(|part| {
+        let of_pool = part.pool.and_then(|pool| pool.labels.get(ARCHITECTURE_LABEL));
+        of_pool.or_else(|| part.by.labels.get(ARCHITECTURE_LABEL)).cloned()
+    });
     told.or_else(|| facts.labels.get(ARCHITECTURE_LABEL).cloned()).unwrap_or_else(|| ARCHITECTURE.to_owned())
 }
 
@@ -85,17 +96,17 @@ pub(super) fn change(
     view: &View<'_>,
     name: &str,
     facts: &Facts,
-    provider: Option<&Provider>,
+    stand: &Stand<'_>,
     leaving: &Leaving,
 ) -> Option<What> {
     let mut patch = Map::new();
     let (mut labels, mut annotations) = (Map::new(), Map::new());
     // Of one that lends no more, labels stay as they were until the node goes.
-    if let Some(provider) = provider.filter(|provider| provider.lent.is_some()) {
-        let wanted = Wanted::new(view.settings, name, provider);
+    if stand.lent.is_some() {
+        let wanted = Wanted::new(view.settings, name, stand);
         relabel(&wanted, facts, &mut labels, &mut annotations);
     }
-    let mut spec = retaint(view, facts, provider);
+    let mut spec = retaint(view, facts, stand.provider);
     cordon(view, facts, leaving, &mut spec, &mut annotations);
     let mut metadata = Map::new();
     for (field, changes) in [("labels", labels), ("annotations", annotations)] {
@@ -188,20 +199,21 @@ fn cordon(
     }
 }
 
-fn fixed(name: &str, cluster: &str, stores: bool) -> BTreeMap<String, String> {
+fn fixed(name: &str, place: &Place, stores: bool) -> BTreeMap<String, String> {
     let stores = if stores { labels::TRUE } else { labels::FALSE };
-    [
+    let always = [
         ("kubernetes.io/hostname", name),
         ("kubernetes.io/role", "agent"),
         ("kubernetes.io/os", "linux"),
         (labels::NODE_TYPE, labels::NODE_TYPE_VIRTUAL),
-        (labels::REMOTE_CLUSTER_ID, cluster),
+        (labels::REMOTE_CLUSTER_ID, place.cluster.as_str()),
         ("node.kubernetes.io/exclude-from-external-load-balancers", labels::TRUE),
         ("alpha.service-controller.kubernetes.io/exclude-balancer", labels::TRUE),
         (labels::STORAGE_AVAILABLE, stores),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into()
+    ];
+    let pool = place.pool.as_ref().map(|pool| (labels::POOL, pool.as_str()));
+    let all = always.into_iter().chain(pool);
+    all.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// Whether a provider may give its node this label: a legal one, that Kubernetes does not act on.

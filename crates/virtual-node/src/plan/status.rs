@@ -6,7 +6,7 @@ use liqo_core::{Format, Quantity, Resources};
 use liqo_providers::{Health, Provider};
 use serde_json::{Map, Value, json};
 
-use super::{View, What, meta, object};
+use super::{Part, Stand, View, What, meta, object};
 use crate::node::Facts;
 
 /// The version of Kubernetes whose kubelets this one stands in for.
@@ -29,21 +29,15 @@ struct Wish {
 }
 
 /// The status still to be written.
-pub(super) fn status(
-    view: &View<'_>,
-    name: &str,
-    facts: &Facts,
-    provider: Option<&Provider>,
-) -> Option<What> {
+pub(super) fn status(view: &View<'_>, name: &str, facts: &Facts, stand: &Stand<'_>) -> Option<What> {
     // Of one that lends no more, what it lent stays shown until the node goes.
-    let lent = provider.and_then(|provider| provider.lent.as_deref());
-    let capacity = lent.map_or_else(|| facts.capacity.clone(), |lent| countable(&lent.resources));
-    let wishes = wishes(facts, provider, &capacity);
+    let capacity = stand.lent.as_ref().map_or_else(|| facts.capacity.clone(), countable);
+    let wishes = wishes(facts, stand, &capacity);
     let addresses: Vec<_> =
         view.settings.address.into_iter().map(|it| ("InternalIP", it.to_string())).collect();
     let port = if addresses.is_empty() { 0 } else { view.settings.port };
     let version = format!("{KUBERNETES}-liqo-{}", view.settings.version);
-    let architecture = meta::architecture(provider, facts);
+    let architecture = meta::architecture(stand, facts);
     let is_so = wishes.iter().all(|wish| wish.is_met(facts))
         && (&capacity, &capacity) == (&facts.capacity, &facts.allocatable)
         && addresses.iter().all(|(kind, it)| facts.addresses.contains(&((*kind).to_owned(), it.clone())))
@@ -83,12 +77,15 @@ pub(super) fn status(
 }
 
 /// What a node may say: amounts that are not negative, and a number of pods.
-fn countable(lent: &Resources) -> Resources {
-    let mut resources = lent.clone().refuse_negative().resources;
+fn countable(part: &Part<'_>) -> Resources {
+    let mut resources = part.resources.clone().refuse_negative().resources;
     if resources.get(PODS).is_none()
         && let Ok(pods) = PODS.parse()
     {
-        resources.insert(pods, Quantity::from_units(MANY_PODS, Format::DecimalSi));
+        // Where the contract limits pods and the pool has none of them, it takes none.
+        let limited = part.by.resources.get(PODS).is_some();
+        let most = if limited { 0 } else { MANY_PODS };
+        resources.insert(pods, Quantity::from_units(most, Format::DecimalSi));
     }
     resources
 }
@@ -97,7 +94,7 @@ fn amounts(resources: &Resources) -> Map<String, Value> {
     resources.iter().map(|(name, amount)| (name.to_string(), json!(amount.to_string()))).collect()
 }
 
-fn wishes(facts: &Facts, provider: Option<&Provider>, capacity: &Resources) -> Vec<Wish> {
+fn wishes(facts: &Facts, stand: &Stand<'_>, capacity: &Resources) -> Vec<Wish> {
     let missing = |what: &str| !capacity.amount(what).is_positive();
     let pressure = |kind, missing: bool| {
         let (reason, message) = if missing {
@@ -116,7 +113,7 @@ fn wishes(facts: &Facts, provider: Option<&Provider>, capacity: &Resources) -> V
         reason: "NotConnected",
         message: "pods there have the provider's network; this version connects none".to_owned(),
     };
-    let ready = ready(facts, provider, missing(CPU) || missing(MEMORY));
+    let ready = ready(facts, stand, missing(CPU) || missing(MEMORY));
     let others = [
         pressure("MemoryPressure", missing(MEMORY)),
         pressure("DiskPressure", false),
@@ -127,10 +124,10 @@ fn wishes(facts: &Facts, provider: Option<&Provider>, capacity: &Resources) -> V
 }
 
 /// Whether pods can run there; nothing while nobody knows, and then it stays as it was.
-fn ready(facts: &Facts, provider: Option<&Provider>, nothing_lent: bool) -> Option<Wish> {
-    let (holds, reason, message) = match provider {
-        Some(provider) => match (provider.lent.as_ref(), &provider.link, &provider.health) {
-            (None, _, _) => return Some(over()),
+fn ready(facts: &Facts, stand: &Stand<'_>, nothing_lent: bool) -> Option<Wish> {
+    let (holds, reason, message) = match stand.provider {
+        Some(provider) => match (stand.lent, &provider.link, &provider.health) {
+            (None, _, _) => return Some(over(stand)),
             (Some(_), Err(why), _) => (false, "NoIdentity", why.to_string()),
             (_, _, Health::Unknown) => return None,
             (_, _, Health::Unreachable { since, why }) => {
@@ -139,20 +136,27 @@ fn ready(facts: &Facts, provider: Option<&Provider>, nothing_lent: bool) -> Opti
             (_, _, Health::Reachable) if nothing_lent => {
                 (false, "NothingLent", "the contract has no CPU or no memory".to_owned())
             }
-            (Some(lent), _, Health::Reachable) => (
+            (Some(part), _, Health::Reachable) => (
                 true,
                 "ProviderReachable",
-                format!("{} answers, and {} is in force", called(provider), lent.contract),
+                format!("{} answers, and {} is in force", called(provider), part.by.contract),
             ),
         },
-        None => return Some(over()),
+        None => return Some(over(stand)),
     };
     Some(Wish { kind: READY, holds, reason, message })
 }
 
-fn over() -> Wish {
-    let message = "no contract with this provider is in force".to_owned();
-    Wish { kind: READY, holds: false, reason: "ContractOver", message }
+fn over(stand: &Stand<'_>) -> Wish {
+    let goes_on = stand.provider.is_some_and(|provider| provider.lent.is_some());
+    let (reason, message) = match &stand.place.pool {
+        Some(pool) if goes_on => ("PoolOver", format!("the contract in force has no pool {pool} any more")),
+        None if goes_on => {
+            ("PoolOver", "the contract in force is about pools, which have nodes of their own".to_owned())
+        }
+        _ => ("ContractOver", "no contract with this provider is in force".to_owned()),
+    };
+    Wish { kind: READY, holds: false, reason, message }
 }
 
 fn unreachable(facts: &Facts, provider: &Provider, since: Timestamp, why: &str) -> Wish {

@@ -14,6 +14,7 @@ use crate::index::Emptied;
 
 mod draining;
 mod nodes;
+mod pools;
 mod random;
 
 const ID: &str = "11111111-0000-4000-8000-000000000001";
@@ -47,6 +48,7 @@ fn provider(id: &str, name: &str) -> Provider {
         lent: Some(Arc::new(Lent {
             contract: "contract-1".into(),
             resources: resources(&[("cpu", "4"), ("memory", "8Gi"), ("pods", "110")]),
+            pools: [].into(),
             labels: BTreeMap::new(),
             storage_classes: vec![],
             until: Timestamp::MAX,
@@ -115,13 +117,18 @@ impl World {
     }
 
     fn plan_one(&self, id: &str) -> Planned {
-        let Self { index, providers, settings, now, .. } = self;
-        plan(&View { index, providers, settings, now: *now }, &id.parse().unwrap())
+        self.plan_at(&Place::whole(id.parse().unwrap()))
     }
 
-    fn ids(&self) -> Vec<ClusterId> {
-        let nodes = self.index.ours().map(|(id, ..)| id.clone());
-        let all: std::collections::BTreeSet<_> = self.providers.keys().cloned().chain(nodes).collect();
+    fn plan_at(&self, place: &Place) -> Planned {
+        let Self { index, providers, settings, now, .. } = self;
+        plan(&View { index, providers, settings, now: *now }, place)
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let nodes = self.index.ours().map(|(place, ..)| place.clone());
+        let all: std::collections::BTreeSet<_> =
+            self.providers.values().flat_map(places).chain(nodes).collect();
         all.into_iter().collect()
     }
 
@@ -172,14 +179,8 @@ impl World {
 
     /// Notices what the leader notices before it plans.
     fn notice(&mut self) {
-        for id in self.ids() {
-            if self.providers.get(&id).is_some_and(|it| it.lent.is_some())
-                || self.index.node_of(&id).is_none()
-            {
-                self.index.absent.remove(&id);
-            } else {
-                self.index.absent.entry(id).or_insert(self.now);
-            }
+        for place in self.places() {
+            notice(&mut self.index, &self.providers, &place, self.now);
         }
     }
 
@@ -188,20 +189,14 @@ impl World {
         let before = self.writes;
         for _ in 0..20 {
             self.notice();
-            let steps: Vec<_> = self.ids().iter().flat_map(|id| self.plan_one(id.as_str()).steps).collect();
+            let steps: Vec<_> = self.places().iter().flat_map(|it| self.plan_at(it).steps).collect();
             if steps.is_empty() {
                 return self.writes - before;
             }
             for step in steps {
                 // As the queue does: planned again just before it is written.
-                let id = self.ids().into_iter().find(|id| {
-                    let planned = self.plan_one(id.as_str()).steps;
-                    planned.iter().any(|it| it.node == step.node && it.is_status() == step.is_status())
-                });
-                let Some(id) = id else { continue };
-                let planned = self.plan_one(id.as_str()).steps;
-                let again =
-                    planned.into_iter().find(|it| it.node == step.node && it.is_status() == step.is_status());
+                let is_same = |it: &Step| it.node == step.node && it.is_status() == step.is_status();
+                let again = self.places().iter().flat_map(|it| self.plan_at(it).steps).find(is_same);
                 if let Some(step) = again {
                     self.write(&step);
                 }

@@ -18,7 +18,8 @@ use super::{NODES, Room};
 use crate::evict;
 use crate::index::{Emptied, Index};
 use crate::leases::{Renewal, Schedule};
-use crate::plan::{Draining, Planned, Step, View, plan};
+use crate::node::Place;
+use crate::plan::{Draining, Planned, Step, View, notice, places, plan};
 
 /// The name under which this room owns fields.
 const FIELD_MANAGER: &str = "liqo-virtual-node";
@@ -36,7 +37,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Where a write goes.
 #[derive(Clone, Debug)]
 struct Slot {
-    cluster: ClusterId,
+    place: Place,
     node: String,
     status: bool,
 }
@@ -44,8 +45,8 @@ struct Slot {
 /// What the leader remembers between two looks.
 #[derive(Default)]
 struct Round {
-    wakes: BTreeMap<ClusterId, Timestamp>,
-    draining: BTreeMap<ClusterId, Draining>,
+    wakes: BTreeMap<Place, Timestamp>,
+    draining: BTreeMap<Place, Draining>,
     /// When all were last looked at; nothing if that must be done now.
     looked_at_all: Option<Instant>,
     /// Whether the list of providers is complete.
@@ -67,8 +68,12 @@ impl Round {
             (Some(before), Some(now)) => !says_the_same(before, now),
             _ => true,
         };
+        let news: BTreeSet<ClusterId> =
+            before.keys().chain(self.providers.keys()).filter(is_news).cloned().collect();
         let mut index = index.write();
-        before.keys().chain(self.providers.keys()).filter(is_news).for_each(|id| index.touch(id));
+        index.touch_nodes_of(&news);
+        let lent = news.iter().filter_map(|id| self.providers.get(id)).flat_map(places);
+        lent.for_each(|place| index.touch(place));
     }
 }
 
@@ -154,17 +159,17 @@ impl Room {
     /// Plans for whom something changed or is due, hands in the writes, and returns for how long nothing else is due.
     fn look(&self, queue: &Queue, round: &mut Round) -> Duration {
         let now = self.0.settings.clock.now();
-        for cluster in self.prepare(round, now) {
-            let planned = self.plan(&round.providers, &cluster, now);
+        for place in self.prepare(round, now) {
+            let planned = self.plan(&round.providers, &place, now);
             match planned.wake {
-                Some(wake) => drop(round.wakes.insert(cluster.clone(), wake)),
-                None => drop(round.wakes.remove(&cluster)),
+                Some(wake) => drop(round.wakes.insert(place.clone(), wake)),
+                None => drop(round.wakes.remove(&place)),
             }
             match planned.draining {
-                Some(draining) => drop(round.draining.insert(cluster.clone(), draining)),
-                None => drop(round.draining.remove(&cluster)),
+                Some(draining) => drop(round.draining.insert(place.clone(), draining)),
+                None => drop(round.draining.remove(&place)),
             }
-            self.hand_in(queue, &cluster, planned.steps);
+            self.hand_in(queue, &place, planned.steps);
         }
         let due = round.wakes.values().min().map_or(LOOK_AGAIN, |wake| until(*wake, now));
         due.min(LOOK_AGAIN).min(self.show(round))
@@ -182,38 +187,32 @@ impl Room {
         }
     }
 
-    /// Brings up to date what plans depend on, and says for whom to plan.
-    fn prepare(&self, round: &mut Round, now: Timestamp) -> BTreeSet<ClusterId> {
+    /// Brings up to date what plans depend on, and says for what to plan.
+    fn prepare(&self, round: &mut Round, now: Timestamp) -> BTreeSet<Place> {
         let providers = Arc::clone(&round.providers);
         let mut index = self.0.index.write();
-        let mut clusters = index.take_touched();
-        clusters
-            .extend(round.wakes.iter().filter(|(_, wake)| **wake <= now).map(|(cluster, _)| cluster.clone()));
+        let mut touched = index.take_touched();
+        touched.extend(round.wakes.iter().filter(|(_, wake)| **wake <= now).map(|(place, _)| place.clone()));
         if round.looked_at_all.is_none_or(|at| at.elapsed() >= LOOK_AGAIN) {
             round.looked_at_all = Some(Instant::now());
-            clusters.extend(providers.keys().cloned());
-            clusters.extend(index.ours().map(|(cluster, ..)| cluster.clone()));
+            touched.extend(providers.values().flat_map(places));
+            touched.extend(index.ours().map(|(place, ..)| place.clone()));
         }
-        for cluster in &clusters {
-            let lends = providers.get(cluster).is_some_and(|provider| provider.lent.is_some());
-            if lends || index.node_of(cluster).is_none() {
-                index.absent.remove(cluster);
-            } else {
-                index.absent.entry(cluster.clone()).or_insert(now);
-            }
+        for place in &touched {
+            notice(&mut index, &providers, place, now);
         }
-        clusters
+        touched
     }
 
-    fn plan(&self, providers: &ByCluster, cluster: &ClusterId, now: Timestamp) -> Planned {
+    fn plan(&self, providers: &ByCluster, place: &Place, now: Timestamp) -> Planned {
         let index = self.0.index.read();
-        plan(&View { index: &index, providers, settings: &self.0.settings, now }, cluster)
+        plan(&View { index: &index, providers, settings: &self.0.settings, now }, place)
     }
 
-    fn hand_in(&self, queue: &Queue, cluster: &ClusterId, steps: Vec<Step>) {
+    fn hand_in(&self, queue: &Queue, place: &Place, steps: Vec<Step>) {
         for step in steps {
             tracing::debug!(node = step.node, what = ?step.what, "missing");
-            let slot = Slot { cluster: cluster.clone(), status: step.is_status(), node: step.node };
+            let slot = Slot { place: place.clone(), status: step.is_status(), node: step.node };
             let (room, written) = (self.clone(), queue.written().clone());
             match queue.enqueue(move || room.missing(&slot, &written)) {
                 Enqueued::Full => tracing::warn!("too many writes wait; this one is asked for again"),
@@ -225,7 +224,7 @@ impl Room {
     /// What is still missing of this node, once the watch has shown what we wrote to it last.
     fn missing(&self, slot: &Slot, written: &Written) -> Option<Write> {
         let providers = self.0.providers.current();
-        let planned = self.plan(&providers, &slot.cluster, self.0.settings.clock.now());
+        let planned = self.plan(&providers, &slot.place, self.0.settings.clock.now());
         let meant = |step: &Step| step.node == slot.node && step.is_status() == slot.status;
         let step = planned.steps.into_iter().find(meant)?;
         if !written.has_seen(&step.target(), self.position()) {
@@ -311,9 +310,9 @@ impl Room {
     fn note(&self, draining: &Draining, left: usize) {
         let mut index = self.0.index.write();
         index.emptied.insert(draining.node.clone(), Emptied { since: draining.since, left });
-        let cluster = crate::plan::cluster_of(&index, &draining.node).cloned();
-        if let Some(cluster) = cluster {
-            index.touch(&cluster);
+        let place = crate::plan::place_of(&index, &draining.node).cloned();
+        if let Some(place) = place {
+            index.touch(place);
         }
         drop(index);
         self.0.index.notify();

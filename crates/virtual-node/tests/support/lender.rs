@@ -8,9 +8,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::Contract;
-use liqo_core::Span;
 use liqo_core::canonical::Digest;
 use liqo_core::contract::{Clauses, Enforcement, Party, PublicKey, ServiceLevel, Terms};
+use liqo_core::pools::{Pool, Pools};
+use liqo_core::{Format, Quantity, Span};
 use liqo_sandbox::TestCluster;
 use serde_json::json;
 
@@ -131,7 +132,30 @@ impl Lender {
 
     /// Has a contract over so much in force.
     pub(crate) async fn lend(&self, consumer: &kube::Client, resources: &[(&str, &str)]) {
-        let text = String::from_utf8(self.terms(resources).canonical().to_vec()).unwrap();
+        self.agree(consumer, &self.terms(resources, Pools::new())).await;
+    }
+
+    /// Has a contract over these pools in force, each with so many cores.
+    pub(crate) async fn lend_pools(&self, consumer: &kube::Client, pools: &[(&str, i64)]) {
+        let pool = |(name, cores): &(&str, i64)| {
+            let amounts = [("cpu", *cores), ("memory", 1 << 30), ("pods", 10)];
+            let amount = |amount| Quantity::from_units(amount, Format::DecimalSi);
+            let resources =
+                amounts.map(|(name, it)| (name.parse().unwrap(), amount(it))).into_iter().collect();
+            let labels = [("tier".to_owned(), format!("of-{name}"))].into();
+            (name.parse().unwrap(), Pool { resources, labels })
+        };
+        let pools: Pools = pools.iter().map(pool).collect();
+        let sum = liqo_core::pools::sum(&pools);
+        let texts: Vec<(String, String)> =
+            sum.iter().map(|(name, amount)| (name.to_string(), amount.to_string())).collect();
+        let texts: Vec<(&str, &str)> =
+            texts.iter().map(|(name, amount)| (name.as_str(), amount.as_str())).collect();
+        self.agree(consumer, &self.terms(&texts, pools)).await;
+    }
+
+    async fn agree(&self, consumer: &kube::Client, terms: &Terms) {
+        let text = String::from_utf8(terms.canonical().to_vec()).unwrap();
         let signature = format!("ed25519:{}", "ab".repeat(64));
         let object = json!({
             "apiVersion": "sharing.liqo.io/v1alpha1", "kind": "Contract",
@@ -148,7 +172,7 @@ impl Lender {
         put(consumer, &object).await;
     }
 
-    fn terms(&self, resources: &[(&str, &str)]) -> Terms {
+    fn terms(&self, resources: &[(&str, &str)], pools: Pools) -> Terms {
         let party = |id: &str, name: &str, key| Party {
             id: id.parse().unwrap(),
             name: name.parse().unwrap(),
@@ -162,6 +186,7 @@ impl Lender {
             provider: party(&self.id, &self.name, 1),
             consumer: party(ME, "us", 2),
             resources: resources.iter().map(amount).collect(),
+            pools,
             prices: None,
             not_before: "2026-01-01T00:00:00Z".parse().unwrap(),
             not_after: "2126-01-01T00:00:00Z".parse().unwrap(),

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::names::Identity;
 use liqo_kit::Supervisor;
 use liqo_kit::clusters::{ClientConfig, Clusters, client};
 use liqo_kit::lease::{Campaign, LeaseConfig};
-use liqo_kit::rbac::Rule;
+use liqo_kit::rbac::{NODE_LEASES, Rule, Scope};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 use liqo_providers::Providers;
@@ -99,9 +99,12 @@ pub(crate) async fn install(client: &kube::Client) {
         }
         all
     };
-    let rules: Vec<Value> = liqo_providers::RULES.iter().chain(liqo_virtual_node::RULES).map(rule).collect();
     let subjects = json!([{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE }]);
-    bind(client, None, ACCOUNT, &json!(rules), &subjects).await;
+    for (scope, at) in [(Scope::Cluster, None), (Scope::NodeLeases, Some(NODE_LEASES))] {
+        let all = liqo_providers::RULES.iter().chain(liqo_virtual_node::RULES);
+        let rules: Vec<Value> = all.filter(|it| it.scope == scope).map(rule).collect();
+        bind(client, at, ACCOUNT, &json!(rules), &subjects).await;
+    }
 }
 
 pub(crate) async fn namespace(client: &kube::Client, name: &str) {
@@ -173,6 +176,15 @@ pub(crate) struct Process {
 impl Process {
     /// Starts the room and leads.
     pub(crate) async fn start(cluster: &TestCluster<'_>, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::start_with(cluster, change, |config| client(config, &ClientConfig::default()).unwrap()).await
+    }
+
+    /// The same, with a client of the test's own.
+    pub(crate) async fn start_with(
+        cluster: &TestCluster<'_>,
+        change: impl FnOnce(&mut Settings),
+        connect: impl FnOnce(&kube::Config) -> kube::Client + Send + 'static,
+    ) -> Self {
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_ansi(false)
@@ -190,7 +202,7 @@ impl Process {
             let listener = TcpListener::bind(address).await.unwrap();
             let bound = listener.local_addr().unwrap();
             settings.port = bound.port();
-            let client = client(&config, &ClientConfig::default()).unwrap();
+            let client = connect(&config);
             let own = Identity { id: ME.parse().unwrap(), name: "us".parse().unwrap() };
             let (_keep, own) = watch::channel(Some(own));
             let clusters = Arc::new(Clusters::new(ClientConfig::default()));
@@ -290,4 +302,16 @@ pub(crate) fn taints(node: &Value) -> BTreeMap<String, String> {
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let text = |it: &Value, field: &str| it[field].as_str().unwrap_or_default().to_owned();
     taints.iter().map(|it| (text(it, "key"), text(it, "effect"))).collect()
+}
+
+/// Waits until these are the virtual nodes, and no others.
+pub(crate) async fn the_nodes_are(here: &kube::Client, expected: &[&str]) {
+    let nodes: Api<Node> = Api::all(here.clone());
+    let virtual_nodes = ListParams::default().labels("liqo.io/type=virtual-node");
+    eventually(&format!("the nodes are {expected:?}"), || async {
+        let found = nodes.list(&virtual_nodes).await.map_err(|error| error.to_string())?.items;
+        let names: Vec<String> = found.iter().map(ResourceExt::name_any).collect();
+        if names == expected { Ok(()) } else { Err(format!("{names:?} {}", json!(found))) }
+    })
+    .await;
 }

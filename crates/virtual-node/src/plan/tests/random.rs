@@ -80,8 +80,10 @@ fn happen(world: &mut World, event: &Event) {
             );
         }
         Event::Left(any) => {
-            let since =
-                world.index.node_of(&ID.parse().unwrap()).and_then(|(_, facts)| draining_since(facts));
+            let since = world
+                .index
+                .node_of(&Place::whole(ID.parse().unwrap()))
+                .and_then(|(_, facts)| draining_since(facts));
             if let Some(since) = since {
                 world.index.emptied.insert(NODE.into(), Emptied { since, left: usize::from(*any) });
             }

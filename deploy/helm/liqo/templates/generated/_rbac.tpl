@@ -34,6 +34,7 @@
 # know the namespaces of peers
 # mark offloaded namespaces, so that admission knows them
 # the namespaces of consumers
+# have a namespace for the claims behind virtual volumes
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
@@ -108,6 +109,11 @@
 - apiGroups: ["virtualkubelet.liqo.io"]
   resources: ["namespacemaps"]
   verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
+# give peers the right to say that they are there
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  resourceNames: ["liqo-home"]
+  verbs: ["get", "create", "patch"]
 # a ForeignCluster for each cluster that is found, as long as it is advertised
 # keep a ForeignCluster until what was agreed on is over; forget peers that leave for good
 - apiGroups: ["discovery.liqo.io"]
@@ -148,11 +154,6 @@
 - apiGroups: [""]
   resources: ["nodes/status"]
   verbs: ["patch"]
-# the Lease by which one replica leads
-# tell Kubernetes that these nodes live, in the namespace kube-node-lease
-- apiGroups: ["coordination.k8s.io"]
-  resources: ["leases"]
-  verbs: ["create", "patch"]
 # find the pod whose logs are asked for; empty the node of a provider whose contract ends
 # pods that must leave a cluster because their namespace does
 # let pods go that ended at their provider
@@ -183,10 +184,12 @@
   resourceNames: ["kubernetes.io/kubelet-serving"]
   verbs: ["approve"]
 # follow what owners of namespaces want, and the label that says it shorter
+# know which custom resources are wanted elsewhere
 - apiGroups: ["offloading.liqo.io"]
   resources: ["namespaceoffloadings"]
   verbs: ["list", "watch", "create", "patch", "delete"]
 # tell which clusters a namespace extends to, and why not to others
+# note which custom resources are elsewhere, and why not
 - apiGroups: ["offloading.liqo.io"]
   resources: ["namespaceoffloadings/status"]
   verbs: ["patch"]
@@ -221,10 +224,19 @@
 # run the pods of consumers
 - apiGroups: [""]
   resources: ["pods"]
-  verbs: ["list", "watch", "create", "delete"]
+  verbs: ["list", "watch", "create", "patch", "delete"]
+# change pods of consumers while they run
+- apiGroups: [""]
+  resources: ["pods/ephemeralcontainers", "pods/resize"]
+  verbs: ["patch"]
 # give no pod of a consumer more priority than its policy grants
 - apiGroups: ["scheduling.k8s.io"]
   resources: ["priorityclasses"]
+  verbs: ["list", "watch"]
+# stop pods that must never run twice when their consumer is not heard of
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  resourceNames: ["liqo-home"]
   verbs: ["list", "watch"]
 # know which pods belong to virtual nodes
 - apiGroups: [""]
@@ -250,8 +262,32 @@
 - apiGroups: [""]
   resources: ["serviceaccounts/token"]
   verbs: ["create"]
+# make the volumes of the virtual storage class
+- apiGroups: [""]
+  resources: ["persistentvolumes"]
+  verbs: ["get", "list", "watch", "create", "delete"]
+# ask for the real volumes behind them, and the scheduler for another node
+- apiGroups: [""]
+  resources: ["persistentvolumeclaims"]
+  verbs: ["create", "delete", "patch"]
+# know that a volume's node is there
+- apiGroups: [""]
+  resources: ["nodes"]
+  verbs: ["get"]
+# know what becomes of virtual volumes without claims
+- apiGroups: ["storage.k8s.io"]
+  resources: ["storageclasses"]
+  verbs: ["get"]
+# tell what is said about pods at providers
+- apiGroups: [""]
+  resources: ["events"]
+  verbs: ["create", "patch"]
 {{- end }}
 {{- define "liqo.rbac.controllerManager.namespace" -}}
+# the Lease by which one replica leads
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  verbs: ["create"]
 # lead, and see who leads
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
@@ -264,6 +300,12 @@
 - apiGroups: [""]
   resources: ["configmaps"]
   verbs: ["list", "watch", "create", "patch", "delete"]
+{{- end }}
+{{- define "liqo.rbac.controllerManager.nodeLeases" -}}
+# tell Kubernetes that these nodes live
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  verbs: ["create", "patch"]
 {{- end }}
 {{- define "liqo.rbac.discovery.cluster" -}}
 # a ForeignCluster for each cluster that is found, as long as it is advertised
