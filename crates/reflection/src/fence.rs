@@ -11,14 +11,15 @@
 //! A request that was not answered may arrive at any time later. So each renewal says when it was sent, by the provider's
 //! own clock: what its API server noted at the last answer, plus what has passed since. One that arrives late is old.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::api::core::v1::{PodSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use liqo_api::{annotations, fence, labels};
+use kube::api::ObjectMeta;
+use liqo_api::{annotations, fence, labels, names};
 use tokio::time::Instant;
 
 #[cfg(test)]
@@ -26,8 +27,11 @@ mod tests;
 
 /// How often the Lease is renewed: two may be lost before pods are stopped.
 pub(crate) const EVERY: Duration = Duration::from_secs(4);
-/// How soon it is tried again if something failed.
-pub(crate) const AGAIN: Duration = Duration::from_millis(500);
+/// How soon it is tried again if something failed, at first and at most: an outage of seconds must not outlast the Lease.
+const AGAIN: Duration = Duration::from_millis(500);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
+/// Failures that are counted: from there on the wait does not grow.
+const MOST_FAILURES: u32 = 8;
 /// What the provider may need to notice, and its nodes to be told.
 const MARGIN: Duration = Duration::from_secs(3);
 
@@ -35,22 +39,48 @@ const MARGIN: Duration = Duration::from_secs(3);
 pub(crate) const SILENCE: Duration =
     Duration::from_secs(fence::DURATION.as_secs() + fence::GRACE.as_secs() + MARGIN.as_secs());
 
-/// Whether a pod must never run twice: one of a StatefulSet has an identity, one with a claim writes to what another could
-/// write to as well, and others may say so.
-pub(crate) fn must_be_fenced(
-    owners: Option<&Vec<OwnerReference>>,
-    notes: Option<&BTreeMap<String, String>>,
-    spec: &PodSpec,
-) -> bool {
-    let mut owners = owners.into_iter().flatten();
-    let of_a_set = |owner: &OwnerReference| {
-        let apps = owner.api_version.starts_with("apps/");
-        apps && owner.kind == "StatefulSet" && owner.controller == Some(true)
+/// How a pod is kept from running twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Not at all: it does no harm.
+    None,
+    /// It waits for its provider for ever, and is started elsewhere by nobody.
+    Waits,
+    /// Its provider stops it when we are not heard of.
+    Fenced,
+}
+
+impl Guard {
+    /// How this pod is: one of a StatefulSet has an identity, one with a claim writes to what another could write to as well,
+    /// and others may say so.
+    pub(crate) fn of(meta: &ObjectMeta, spec: &PodSpec) -> Self {
+        let mut owners = meta.owner_references.iter().flatten();
+        let of_a_set = |owner: &OwnerReference| {
+            let apps = owner.api_version.starts_with("apps/");
+            apps && owner.kind == "StatefulSet" && owner.controller == Some(true)
+        };
+        let mut volumes = spec.volumes.iter().flatten();
+        let said = meta.annotations.as_ref().and_then(|notes| notes.get(annotations::FENCED));
+        let single = owners.any(of_a_set)
+            || volumes.any(|volume| volume.persistent_volume_claim.is_some())
+            || said.is_some_and(|said| said == labels::TRUE);
+        match (single, waits_for_ever(spec)) {
+            (false, _) => Self::None,
+            (true, true) => Self::Waits,
+            (true, false) => Self::Fenced,
+        }
+    }
+}
+
+/// Whether a pod stays when its provider does not answer, however long that takes.
+fn waits_for_ever(spec: &PodSpec) -> bool {
+    let concerns = |it: &&Toleration| {
+        let key = it.key.as_deref().unwrap_or_default();
+        let effect = it.effect.as_deref().unwrap_or_default();
+        (key.is_empty() || key == names::UNREACHABLE_TAINT) && (effect.is_empty() || effect == "NoExecute")
     };
-    let mut volumes = spec.volumes.iter().flatten();
-    owners.any(of_a_set)
-        || volumes.any(|volume| volume.persistent_volume_claim.is_some())
-        || notes.and_then(|notes| notes.get(annotations::FENCED)).is_some_and(|said| said == labels::TRUE)
+    let mut all = spec.tolerations.iter().flatten().filter(concerns).peekable();
+    all.peek().is_some() && all.all(|it| it.toleration_seconds.is_none())
 }
 
 /// What time it is at a provider, or a little earlier.
@@ -76,8 +106,8 @@ pub(crate) struct Tie {
     tried: Instant,
     /// When the last renewal was sent that is known to have arrived.
     renewed: Option<Instant>,
-    /// Whether the provider has not answered since something failed.
-    in_doubt: bool,
+    /// How often something failed since the provider last answered.
+    failures: u32,
     /// Whether all that lies there is wanted, as was seen after the Lease had run out.
     clear: bool,
     /// Nothing is to be done before.
@@ -102,7 +132,7 @@ pub(crate) enum Next {
 impl Tie {
     /// Nothing is known; somebody before us may have renewed it until now.
     fn new(now: Instant) -> Self {
-        Self { anchor: None, tried: now, renewed: None, in_doubt: false, clear: false, due: now }
+        Self { anchor: None, tried: now, renewed: None, failures: 0, clear: false, due: now }
     }
 
     /// What to do next.
@@ -110,7 +140,7 @@ impl Tie {
         if now < self.due {
             return Next::Wait(self.due);
         }
-        if self.in_doubt {
+        if self.failures > 0 {
             return Next::Ask;
         }
         let lasts = self.renewed.is_some_and(|sent| now.duration_since(sent) < fence::DURATION);
@@ -143,7 +173,7 @@ impl Tie {
 
     /// The provider answered.
     pub(crate) const fn answer(&mut self) {
-        self.in_doubt = false;
+        self.failures = 0;
     }
 
     /// All that lies at the provider is wanted, or not all of it.
@@ -157,9 +187,10 @@ impl Tie {
     /// Something failed: the provider is asked whether it answers before anything else is tried. Returns whether that is
     /// news.
     pub(crate) fn fail(&mut self, now: Instant) -> bool {
-        let news = !self.in_doubt;
-        (self.in_doubt, self.clear, self.due) = (true, false, now + AGAIN);
-        news
+        let wait = AGAIN * 2_u32.saturating_pow(self.failures);
+        self.failures = self.failures.saturating_add(1).min(MOST_FAILURES);
+        (self.clear, self.due) = (false, now + wait.min(AGAIN_AT_MOST));
+        self.failures == 1
     }
 }
 

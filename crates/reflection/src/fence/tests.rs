@@ -26,26 +26,49 @@ fn renewed(now: Instant) -> Tie {
 #[test]
 fn the_pods_of_stateful_sets_those_with_claims_and_those_that_say_so_are_fenced() {
     let owner = |kind: &str, version: &str, controller: bool| json!([{ "apiVersion": version, "kind": kind, "name": "o", "uid": "u", "controller": controller }]);
+    let set = || owner("StatefulSet", "apps/v1", true);
     let claim = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }]);
-    for (owners, notes, volumes, fenced) in [
-        (owner("StatefulSet", "apps/v1", true), json!({}), json!([]), true),
-        (owner("StatefulSet", "apps/v1", false), json!({}), json!([]), false),
-        (owner("StatefulSet", "example.com/v1", true), json!({}), json!([]), false),
-        (owner("ReplicaSet", "apps/v1", true), json!({}), json!([]), false),
-        (owner("ReplicaSet", "apps/v1", true), json!({}), claim, true),
-        (json!([]), json!({ "liqo.io/fenced": "true" }), json!([]), true),
-        (json!([]), json!({ "liqo.io/fenced": "false" }), json!([]), false),
+    for (owners, said, volumes, expected) in [
+        (set(), Value::Null, json!([]), Guard::Fenced),
+        (owner("StatefulSet", "apps/v1", false), Value::Null, json!([]), Guard::None),
+        (owner("StatefulSet", "example.com/v1", true), Value::Null, json!([]), Guard::None),
+        (owner("ReplicaSet", "apps/v1", true), Value::Null, json!([]), Guard::None),
+        (owner("ReplicaSet", "apps/v1", true), Value::Null, claim, Guard::Fenced),
+        (json!([]), json!("true"), json!([]), Guard::Fenced),
+        (json!([]), json!("false"), json!([]), Guard::None),
         // Who has an identity cannot do without.
-        (owner("StatefulSet", "apps/v1", true), json!({ "liqo.io/fenced": "false" }), json!([]), true),
+        (set(), json!("false"), json!([]), Guard::Fenced),
     ] {
-        let read = |value: &Value| serde_json::from_value(value.clone()).unwrap();
-        let spec: PodSpec = serde_json::from_value(json!({ "containers": [], "volumes": volumes })).unwrap();
-        let found = must_be_fenced(
-            Some(&read(&owners)),
-            Some(&serde_json::from_value(notes.clone()).unwrap()),
-            &spec,
-        );
-        assert_eq!(found, fenced, "{owners} {notes} {volumes}");
+        let notes = if said.is_null() { json!({}) } else { json!({ "liqo.io/fenced": said }) };
+        let meta = json!({ "ownerReferences": owners, "annotations": notes });
+        let found = guard(&meta, &json!({ "containers": [], "volumes": volumes }));
+        assert_eq!(found, expected, "{meta} {volumes}");
+    }
+}
+
+fn guard(meta: &Value, spec: &Value) -> Guard {
+    let meta = serde_json::from_value(meta.clone()).unwrap();
+    Guard::of(&meta, &serde_json::from_value(spec.clone()).unwrap())
+}
+
+#[test]
+fn who_waits_for_its_provider_for_ever_need_not_be_stopped() {
+    let unreachable = "virtual-node.liqo.io/unreachable";
+    for (tolerations, expected) in [
+        (json!([]), Guard::Fenced),
+        (json!([{ "key": unreachable, "operator": "Exists", "effect": "NoExecute" }]), Guard::Waits),
+        (json!([{ "operator": "Exists" }]), Guard::Waits),
+        (json!([{ "key": unreachable, "operator": "Exists", "tolerationSeconds": 12 }]), Guard::Fenced),
+        (
+            json!([{ "operator": "Exists" }, { "key": unreachable, "operator": "Exists", "tolerationSeconds": 12 }]),
+            Guard::Fenced,
+        ),
+        (json!([{ "key": "other", "operator": "Exists" }]), Guard::Fenced),
+        (json!([{ "key": unreachable, "operator": "Exists", "effect": "NoSchedule" }]), Guard::Fenced),
+    ] {
+        let meta = json!({ "annotations": { "liqo.io/fenced": "true" } });
+        let spec = json!({ "containers": [], "tolerations": tolerations });
+        assert_eq!(guard(&meta, &spec), expected, "{spec}");
     }
 }
 
@@ -92,7 +115,7 @@ fn after_a_failure_nothing_is_tried_before_the_provider_has_answered() {
     assert!(matches!(tie.next(tried + after(2)), Next::Wait(_)));
     for seconds in 3..60 {
         assert_eq!(tie.next(tried + after(seconds)), Next::Ask);
-        assert!(!tie.fail(tried + after(seconds) - AGAIN), "it is told once");
+        assert!(!tie.fail(tried + after(seconds) - AGAIN_AT_MOST), "it is told once");
     }
     // What counts is the last attempt, whatever was asked since.
     let mut ties = Ties::new(now);

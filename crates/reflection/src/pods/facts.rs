@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::outgoing::Draft;
 use super::status::{READY, fingerprint, kubelets_part, place};
 use super::volumes::{self, Tokens};
-use crate::fence;
+use crate::fence::Guard;
 use crate::route::digest_of;
 
 /// A pod at home that is bound to a node.
@@ -42,8 +42,8 @@ pub(crate) struct Home {
     pub(crate) quiet: bool,
     /// The tokens it reads.
     pub(crate) tokens: Option<Box<Tokens>>,
-    /// Whether it must never run twice.
-    pub(crate) fenced: bool,
+    /// How it is kept from running twice.
+    pub(crate) guard: Guard,
 }
 
 impl Home {
@@ -61,9 +61,7 @@ impl Home {
         let ready = is_true(READY);
         let phase = status.phase.as_deref().unwrap_or_default();
         let (finished, pending) = (["Succeeded", "Failed"].contains(&phase), phase == super::status::PENDING);
-        let meta = &pod.metadata;
-        let fenced =
-            fence::must_be_fenced(meta.owner_references.as_ref(), meta.annotations.as_ref(), &spec);
+        let guard = Guard::of(&pod.metadata, &spec);
         let notes = pod.metadata.annotations.as_ref();
         let quiet =
             notes.and_then(|notes| notes.get(annotations::SKIP_EVENTS)).is_some_and(|it| it == labels::TRUE);
@@ -71,7 +69,7 @@ impl Home {
             labels: pod.metadata.labels.unwrap_or_default(),
             annotations: pod.metadata.annotations.unwrap_or_default(),
             spec,
-            fenced,
+            fenced: guard == Guard::Fenced,
         };
         // A pod's specification was JSON a moment ago.
         let draft = serde_json::to_vec(&draft).unwrap_or_default();
@@ -89,7 +87,7 @@ impl Home {
             closed_gate,
             quiet,
             tokens,
-            fenced,
+            guard,
         })
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use liqo_kit::Key;
 
+use crate::fence::Guard;
+
 use super::facts::{Home, Mapping, Remote, Shadow, VirtualNode};
 
 /// Bits of what a place has seen a full list of.
@@ -287,7 +289,7 @@ impl liqo_kit::Index<Home> for Pods {
             self.token_users = self.token_users.wrapping_add(1);
         }
         self.by_node.entry(Arc::clone(&pod.node)).or_default().insert(key.clone());
-        if pod.fenced && !pod.finished {
+        if pod.guard == Guard::Fenced && !pod.finished {
             self.fenced.insert(key.clone());
         } else {
             self.fenced.remove(key);

@@ -14,7 +14,7 @@ use super::facts::{Home, Remote, Shadow};
 use super::index::{Place, Pods};
 use super::outgoing::{self, Draft};
 use super::status::{self, Urgency};
-use crate::fence::SILENCE;
+use crate::fence::{Guard, SILENCE};
 use crate::reports::Report;
 use crate::route::Route;
 use crate::translate::Translate;
@@ -196,11 +196,11 @@ impl<'a> Here<'a> {
     fn without_place(&self, planned: &mut Planned) {
         if self.home.deleting {
             let answers = (self.view.standing)(self.provider).is_some_and(|standing| standing.gone.is_none());
-            return if self.home.fenced && !answers {
-                self.finish_when_stopped(planned);
-            } else {
+            return if self.home.guard == Guard::None || answers {
                 // Whatever was there went with the namespace.
                 planned.step(Step::Finish { uid: self.home.uid.clone() });
+            } else {
+                self.finish_when_stopped(planned);
             };
         }
         let due = later(self.home.since, MAPPING);
@@ -222,13 +222,16 @@ impl<'a> Here<'a> {
 
     fn unreachable(&self, why: &str, planned: &mut Planned) {
         self.not_ready(UNREACHABLE, why, planned);
-        if self.home.deleting && self.home.fenced {
+        if self.home.deleting {
             self.finish_when_stopped(planned);
         }
     }
 
     /// What must never run twice may go here when the provider has certainly stopped it, though nobody can see that.
     fn finish_when_stopped(&self, planned: &mut Planned) {
+        if self.home.guard != Guard::Fenced {
+            return;
+        }
         let silence = (self.view.silence)(self.provider);
         match SILENCE.checked_sub(silence).filter(|left| !left.is_zero()) {
             Some(left) => planned.wake(self.view.now.checked_add(left).unwrap_or(Timestamp::MAX)),

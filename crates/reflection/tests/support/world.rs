@@ -63,6 +63,8 @@ pub(crate) struct World<'a> {
     pub(crate) provider: String,
     pub(crate) node: String,
     pub(crate) list: watch::Sender<Arc<ByCluster>>,
+    /// The way to the provider, where it is not the straight one.
+    pub(crate) through: Option<std::net::SocketAddr>,
     ca: String,
 }
 
@@ -93,6 +95,7 @@ impl<'a> World<'a> {
             provider: "away".to_owned(),
             node: "liqo-away".to_owned(),
             list: watch::Sender::new(Arc::default()),
+            through: None,
             ca,
         };
         world.rights().await;
@@ -222,7 +225,7 @@ impl<'a> World<'a> {
     pub(crate) async fn start_with(&self, fuse: Fuse) -> Process {
         let mut home = self.home.config().await;
         home.auth_info.impersonate = Some(format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}"));
-        let mut away = self.away.config().await;
+        let mut away = self.way().await;
         away.auth_info.impersonate = Some(self.id.clone());
         let url = away.cluster_url.to_string();
         let client = fuse.client(&home).unwrap();
@@ -259,6 +262,16 @@ impl<'a> World<'a> {
         runtime.spawn(run(client, own, list, elector, sender));
         let room = receiver.await.unwrap();
         Process { runtime: Some(runtime), room, _clusters: clusters }
+    }
+
+    /// How the provider is reached.
+    pub(crate) async fn way(&self) -> kube::Config {
+        let mut config = self.away.config().await;
+        if let Some(address) = self.through {
+            config.tls_server_name = config.cluster_url.host().map(str::to_owned);
+            config.cluster_url = format!("https://{address}").parse().unwrap();
+        }
+        config
     }
 
     /// Sets what is thought of the provider.

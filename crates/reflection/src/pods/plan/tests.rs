@@ -339,6 +339,19 @@ fn what_must_never_run_twice_goes_as_others_do_while_its_provider_answers() {
 }
 
 #[test]
+fn what_waits_for_its_provider_for_ever_is_never_let_go_while_it_is_gone() {
+    let never = |pod: &mut serde_json::Value| {
+        fenced(pod);
+        pod["spec"]["tolerations"] =
+            json!([{ "key": "virtual-node.liqo.io/unreachable", "operator": "Exists" }]);
+    };
+    for mut world in [World::new().home(never).sent(|_| {}).running(), World::unmapped().home(never)] {
+        (world.gone, world.silence) = (true, Duration::from_secs(3000));
+        assert!(world.words().is_empty(), "{:?}", world.plan());
+    }
+}
+
+#[test]
 fn what_must_never_run_twice_is_marked_when_it_is_sent() {
     let label = |world: World| match &world.plan().steps[..] {
         [Step::Send { shadow, .. }] => shadow.metadata.labels.as_ref()?.get("liqo.io/fenced").cloned(),
