@@ -103,7 +103,7 @@ async fn what_is_in_the_way_is_told_step_by_step(world: &World<'_>) {
     define(&world.here).await;
     put(&world.here, &widget("shop", "early", 1)).await;
     told(world, "the manager may not", |it| {
-        it.reason == "Forbidden" && it.message.contains("reflection.customKinds")
+        it.reason == "Forbidden" && it.message.contains("customKinds.reflected")
     })
     .await;
     put(&world.here, &role(&["get", "list", "watch"])).await;

@@ -34,7 +34,7 @@ impl Side {
         Self::failing(
             "Forbidden",
             &format!(
-                "the manager may not read {title} in this cluster: permit it in reflection.customKinds of the chart's values"
+                "the manager may not read {title} in this cluster: permit it in customKinds.reflected of the chart's values"
             ),
         )
     }
@@ -45,7 +45,7 @@ impl Side {
         Self::failing(
             "Forbidden",
             &format!(
-                "the provider does not permit {title}: its administrators do in hosting.customKinds of the chart's values"
+                "the provider does not permit {title}: its administrators do in customKinds.hosted of the chart's values"
             ),
         )
     }

@@ -121,8 +121,8 @@ fn the_owner_is_told_where_a_kind_is_and_why_not_elsewhere() {
     let partly = state(Side::Seen, &[("milan", Side::Seen), ("rome", Side::forbidden_there(kind()))]);
     assert_eq!((partly.status, partly.reason.as_str()), (ConditionStatus::False, "NotEverywhere"));
     assert_eq!(partly.failing.keys().collect::<Vec<_>>(), ["rome"]);
-    assert!(partly.failing["rome"].message.contains("hosting.customKinds"));
+    assert!(partly.failing["rome"].message.contains("customKinds.hosted"));
     let nowhere = state(Side::forbidden_here(kind()), &[("milan", Side::Seen)]);
     assert_eq!((nowhere.status, nowhere.reason.as_str()), (ConditionStatus::False, "Forbidden"));
-    assert!(nowhere.message.contains("reflection.customKinds"), "{}", nowhere.message);
+    assert!(nowhere.message.contains("customKinds.reflected"), "{}", nowhere.message);
 }
