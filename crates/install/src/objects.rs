@@ -111,7 +111,7 @@ pub(crate) fn superfluous(
 }
 
 /// Kinds that an older version may have used, besides those that this one uses.
-pub(crate) const CHART_KINDS: [(&str, &str); 20] = [
+pub(crate) const CHART_KINDS: [(&str, &str); 21] = [
     ("v1", "ConfigMap"),
     ("v1", "Secret"),
     ("v1", "Service"),
@@ -132,6 +132,7 @@ pub(crate) const CHART_KINDS: [(&str, &str); 20] = [
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"),
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
+    ("storage.k8s.io/v1", "StorageClass"),
 ];
 
 #[cfg(test)]

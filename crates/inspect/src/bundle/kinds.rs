@@ -29,7 +29,7 @@ pub(super) struct Kind {
     pub(super) place: Place,
 }
 
-const BUILT_IN: [(&str, &str, &str, &str, Place); 21] = [
+const BUILT_IN: [(&str, &str, &str, &str, Place); 22] = [
     ("", "v1", "Namespace", "namespaces", Place::Labelled),
     ("", "v1", "Pod", "pods", Place::Namespace),
     ("", "v1", "Service", "services", Place::Namespace),
@@ -49,6 +49,7 @@ const BUILT_IN: [(&str, &str, &str, &str, Place); 21] = [
     ("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", Place::Namespace),
     ("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", Place::Labelled),
     ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", Place::Labelled),
+    ("storage.k8s.io", "v1", "StorageClass", "storageclasses", Place::Labelled),
     ("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", Place::Labelled),
     (
         "flowcontrol.apiserver.k8s.io",

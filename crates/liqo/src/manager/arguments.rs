@@ -184,6 +184,10 @@ pub(super) struct Offloading {
     #[arg(long, env = "LIQO_SHADOW_POD_CTRL_WORKERS", default_value = "10", value_name = "NUMBER")]
     pub(super) shadow_pod_ctrl_workers: Workers,
 
+    /// Which objects go to providers, as kind=DenyList|AllowList|Never,…: all that no annotation keeps here, those alone that one lets go, or none
+    #[arg(long, env = "LIQO_REFLECTION", action = ArgAction::Append, value_name = "POLICIES")]
+    pub(super) reflection: Vec<liqo_reflection::Policies>,
+
     /// Where to answer the API server about pods, over HTTPS
     #[arg(long, env = "LIQO_WEBHOOK_ADDRESS", default_value = ":9443", value_name = "ADDRESS")]
     pub(super) webhook_address: Listen,

@@ -54,6 +54,7 @@ pub(super) const NOTES: &[(&str, Note)] = &[
     ("foreign-cluster-workers", Nothing(NO_WORKERS)),
     ("offloading-status-requeue-period", Nothing(NO_POLLING)),
     ("shadow-pod-ctrl-workers", Nothing(NO_WORKERS)),
+    ("reflection", Used),
     ("webhook-address", Used),
     ("node-extra-annotations", Used),
     ("node-extra-labels", Used),
@@ -70,10 +71,10 @@ pub(super) const NOTES: &[(&str, Note)] = &[
     ("kubelet-cpu-limits", Nothing(NO_POD)),
     ("kubelet-ram-requests", Nothing(NO_POD)),
     ("kubelet-ram-limits", Nothing(NO_POD)),
-    ("enable-storage", Later),
-    ("virtual-storage-class-name", Later),
-    ("real-storage-class-name", Later),
-    ("storage-namespace", Later),
+    ("enable-storage", Used),
+    ("virtual-storage-class-name", Used),
+    ("real-storage-class-name", Used),
+    ("storage-namespace", Used),
 ];
 
 pub(super) fn note(flag: &str) -> Option<Note> {

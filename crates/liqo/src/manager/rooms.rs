@@ -80,7 +80,7 @@ impl Rooms {
         let settings = virtual_node_settings(arguments, pod);
         let virtual_node =
             liqo_virtual_node::Room::new(client.clone(), settings, providers.clone(), own.subscribe());
-        let settings = liqo_reflection::Settings::new(pod);
+        let settings = reflection_settings(arguments, pod);
         let reflection =
             liqo_reflection::Room::new(client.clone(), settings, own.subscribe(), providers.subscribe());
         Self {
@@ -306,4 +306,16 @@ fn virtual_node_settings(arguments: &Arguments, pod: &str) -> liqo_virtual_node:
 /// The flag was checked where it was read; the other value is never taken.
 fn percent(flag: crate::values::Percent, otherwise: Percent) -> Percent {
     Percent::new(flag.0.into()).unwrap_or(otherwise)
+}
+
+fn reflection_settings(arguments: &Arguments, pod: &str) -> liqo_reflection::Settings {
+    let flags = &arguments.storage;
+    let storage = flags.enable_storage.then(|| liqo_reflection::Storage {
+        class: flags.virtual_storage_class_name.0.clone(),
+        real_class: flags.real_storage_class_name.0.as_ref().map(|class| class.0.clone()),
+        namespace: flags.storage_namespace.to_string(),
+    });
+    let mut policies = liqo_reflection::Policies::default();
+    policies.extend(arguments.offloading.reflection.iter().cloned());
+    liqo_reflection::Settings { storage, policies, ..liqo_reflection::Settings::new(pod) }
 }

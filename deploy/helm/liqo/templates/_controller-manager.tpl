@@ -40,6 +40,19 @@
 {{- with .Values.virtualKubelet.imageName }}
 - {{ printf "--kubelet-image=%s" . | quote }}
 {{- end }}
+{{- with .Values.reflection }}
+- {{ printf "--reflection=%s" (include "liqo.keyValues" .) | quote }}
+{{- end }}
+{{- with .Values.storage }}
+{{- if .enable }}
+- "--enable-storage=true"
+- {{ printf "--virtual-storage-class-name=%s" .virtualStorageClassName | quote }}
+{{- with .realStorageClassName }}
+- {{ printf "--real-storage-class-name=%s" . | quote }}
+{{- end }}
+- {{ printf "--storage-namespace=%s" .storageNamespace | quote }}
+{{- end }}
+{{- end }}
 {{- if .Values.apiServer.trustedCA }}
 - "--api-server-trusted-ca=true"
 {{- end }}
