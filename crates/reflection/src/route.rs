@@ -49,6 +49,7 @@ fn is_ours(key: &str) -> bool {
         labels::SHADOW_POD,
         labels::MANAGED_BY,
         labels::FENCED,
+        labels::POOL,
         labels::REFLECTION_ORIGIN,
         labels::REFLECTION_DESTINATION,
     ]

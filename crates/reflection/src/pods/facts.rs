@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference, Time};
 use liqo_api::namespace_map::MappingPhase;
-use liqo_api::shadow_pod::{CREATED, PodPhase};
+use liqo_api::shadow_pod::{CREATED, PodPhase, UP_TO_DATE};
 use liqo_api::{NamespaceMap, annotations, labels};
 use liqo_kit::watch::{Identity, Pairs, Wire};
 use serde::Deserialize;
@@ -17,6 +17,9 @@ use super::status::{READY, fingerprint, kubelets_part, place};
 use super::volumes::{self, Tokens};
 use crate::fence::Guard;
 use crate::route::digest_of;
+
+/// Why a provider does not change a pod that would take more than the contract allows.
+const TOO_LARGE: &str = "QuotaExceeded";
 
 /// A pod at home that is bound to a node.
 #[derive(Clone, Debug)]
@@ -161,14 +164,18 @@ pub(crate) struct Shadow {
     pub(crate) recreations: u32,
     /// Why the provider does not make the pod: a word and a sentence.
     pub(crate) refusal: Option<Box<(String, String)>>,
+    /// Why the provider does not make the pod larger: a sentence, and since when.
+    pub(crate) deferred: Option<Box<(String, Timestamp)>>,
 }
 
 impl Shadow {
     pub(crate) fn read(wire: ShadowOnWire) -> Self {
         let ShadowOnWire { metadata, status } = wire;
         let note = |key: &str| Box::from(metadata.annotations.get(key).unwrap_or_default());
-        let refused = |it: &Condition| it.type_ == CREATED && it.status == "False";
-        let refusal = status.conditions.into_iter().find(refused);
+        let is_false = |it: &Condition, type_: &str| it.type_ == type_ && it.status == "False";
+        let deferred = status.conditions.iter().find(|it| is_false(it, UP_TO_DATE) && it.reason == TOO_LARGE);
+        let deferred = deferred.map(|it| Box::new((it.message.clone(), it.last_transition_time.0)));
+        let refusal = status.conditions.into_iter().find(|it| is_false(it, CREATED));
         Self {
             pod_uid: note(annotations::POD_UID),
             content: note(annotations::CONTENT),
@@ -177,6 +184,7 @@ impl Shadow {
             ended: status.phase.filter(|phase| matches!(phase, PodPhase::Succeeded | PodPhase::Failed)),
             recreations: status.recreations.unwrap_or_default(),
             refusal: refusal.map(|it| Box::new((it.reason, it.message))),
+            deferred,
             uid: metadata.uid,
             version: metadata.resource_version,
         }
@@ -238,6 +246,8 @@ impl Remote {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VirtualNode {
     pub(crate) provider: Box<str>,
+    /// The pool of the provider's nodes, where it stands for one.
+    pub(crate) pool: Option<Box<str>>,
     pub(crate) address: Option<Box<str>>,
 }
 
@@ -251,6 +261,7 @@ impl VirtualNode {
         let internal = addresses.into_iter().flatten().find(|it| it.type_ == "InternalIP");
         Some(Self {
             provider: provider.as_str().into(),
+            pool: labels.get(labels::POOL).map(|it| it.as_str().into()),
             address: internal.map(|it| it.address.as_str().into()),
         })
     }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodStatus;
-use liqo_api::{ShadowPod, fence};
+use liqo_api::labels::POOL;
 use liqo_api::shadow_pod::PodPhase;
+use liqo_api::{ShadowPod, fence};
 use liqo_kit::Key;
 use serde_json::Value;
 
-use super::facts::{Home, Remote, Shadow};
+use super::facts::{Home, Remote, Shadow, VirtualNode};
 use super::index::{Place, Pods};
 use super::outgoing::{self, Draft};
 use super::status::{self, Urgency};
@@ -107,7 +108,7 @@ pub(crate) fn plan(view: &View<'_>, key: &Key) -> Planned {
         planned.sent = true;
         return planned;
     };
-    let here = Here { view, key, home, provider: &node.provider, address: node.address.as_deref() };
+    let here = Here { view, key, home, provider: &node.provider, node };
     here.plan(&mut planned);
     planned
 }
@@ -140,7 +141,7 @@ struct Here<'a> {
     key: &'a Key,
     home: &'a Home,
     provider: &'a str,
-    address: Option<&'a str>,
+    node: &'a VirtualNode,
 }
 
 impl<'a> Here<'a> {
@@ -299,7 +300,14 @@ impl<'a> Here<'a> {
     fn translate(&self, route: &Route<'_>) -> Option<Result<Box<ShadowPod>, outgoing::Refusal>> {
         let draft: Draft = serde_json::from_slice(self.home.draft.as_deref()?).ok()?;
         let home = self.home;
-        Some(outgoing::shadow_pod(self.key.name(), &home.uid, draft, &home.source, route).map(Box::new))
+        let shadow = outgoing::shadow_pod(self.key.name(), &home.uid, draft, &home.source, route);
+        Some(shadow.map(|mut shadow| {
+            // A pod keeps its node, and a node its pool: this never changes.
+            if let Some(pool) = &self.node.pool {
+                shadow.metadata.labels.get_or_insert_default().insert(POOL.to_owned(), pool.to_string());
+            }
+            Box::new(shadow)
+        }))
     }
 
     fn sent(&self, route: &Route<'_>, place: &Place, shadow: &Shadow, planned: &mut Planned) {
@@ -356,12 +364,16 @@ impl<'a> Here<'a> {
         }
         let home = status::Home {
             provider: self.provider,
-            address: self.address,
+            address: self.node.address.as_deref(),
             closed_gate: self.home.closed_gate.as_deref(),
             recreations: shadow.recreations,
             translate: self.view.translate,
         };
-        self.show(&status::merge(found, &home), planned);
+        let mut merged = status::merge(found, &home);
+        if let Some((why, since)) = shadow.deferred.as_deref() {
+            status::defer_growth(&mut merged, (why, *since), self.provider);
+        }
+        self.show(&merged, planned);
     }
 
     /// The provider has the ShadowPod and no pod for it.

@@ -19,10 +19,11 @@ const CONDITIONS: [&str; 7] = [
     INITIALIZED,
     CONTAINERS_READY,
     READY,
-    "PodResizePending",
+    RESIZE_PENDING,
     "PodResizeInProgress",
     PLACED,
 ];
+const RESIZE_PENDING: &str = "PodResizePending";
 const INITIALIZED: &str = "Initialized";
 const CONTAINERS_READY: &str = "ContainersReady";
 pub(crate) const READY: &str = "Ready";
@@ -119,6 +120,22 @@ pub(crate) fn merge(remote: PodStatus, home: &Home<'_>) -> PodStatus {
         status.message = Some(format!("not placed at the provider {}: {message}", home.provider));
     }
     status
+}
+
+/// Says that the provider does not make a pod larger yet, in the way in which a kubelet says it. What the kubelet there says
+/// itself is about an earlier wish.
+pub(crate) fn defer_growth(status: &mut PodStatus, (message, since): (&str, Timestamp), provider: &str) {
+    let conditions = status.conditions.get_or_insert_default();
+    conditions.retain(|it| it.type_ != RESIZE_PENDING);
+    conditions.push(PodCondition {
+        type_: RESIZE_PENDING.to_owned(),
+        status: "True".to_owned(),
+        reason: Some("Deferred".to_owned()),
+        message: Some(format!("refused by the provider {provider}: {message}")),
+        last_transition_time: Some(Time(since)),
+        ..PodCondition::default()
+    });
+    conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
 }
 
 /// Says on which node of the provider a pod is: nothing else at home tells it, and it costs no request of its own.

@@ -31,7 +31,7 @@ impl World {
     fn new() -> Self {
         let mut pods = Pods::default();
         (pods.sending, pods.synced) = (true, true);
-        let node = VirtualNode { provider: "away".into(), address: Some("10.9.8.7".into()) };
+        let node = VirtualNode { provider: "away".into(), pool: None, address: Some("10.9.8.7".into()) };
         pods.apply(&Key::cluster("liqo-away"), node);
         let mut world = Self { pods, gone: false, access: true, silence: Duration::ZERO, now: now() };
         world.map(true);
@@ -463,4 +463,14 @@ proptest! {
             prop_assert!(!mapped || !words.contains(&"finish"), "it may still run: {words:?}");
         }
     }
+}
+
+#[test]
+fn a_pod_on_the_node_of_a_pool_says_so_at_the_provider() {
+    let mut world = World::new().home(|_| {});
+    let node = VirtualNode { provider: "away".into(), pool: Some("gpu".into()), address: None };
+    world.pods.apply(&Key::cluster("liqo-away"), node);
+    let planned = world.plan();
+    let [Step::Send { shadow, .. }] = &planned.steps[..] else { panic!("{:?}", planned.steps) };
+    assert_eq!(shadow.metadata.labels.as_ref().unwrap()["liqo.io/pool"], "gpu");
 }

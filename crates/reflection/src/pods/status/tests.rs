@@ -225,3 +225,25 @@ proptest! {
         prop_assert_eq!(merge(once.clone(), &HOME), once);
     }
 }
+
+#[test]
+fn home_says_when_the_provider_does_not_make_a_pod_larger() {
+    let mut merged = merge(running(), &HOME);
+    let since: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+    // Said twice, it is there once.
+    defer_growth(&mut merged, ("something else", since), "away");
+    defer_growth(&mut merged, ("the contract does not allow it", since), "away");
+    let pending = condition(&merged, "PodResizePending").unwrap();
+    assert_eq!((pending.status.as_str(), pending.reason.as_deref()), ("True", Some("Deferred")));
+    let message = pending.message.as_deref().unwrap();
+    assert_eq!(message, "refused by the provider away: the contract does not allow it");
+    // What is said is what is read again.
+    assert_eq!(fingerprint(&kubelets_part(merged.clone())), fingerprint(&merged));
+    let said = patch(&merged)["conditions"].as_array().unwrap().clone();
+    assert_eq!(
+        said.iter().filter(|it| it["type"] == "PodResizePending" && it.get("$patch").is_none()).count(),
+        1
+    );
+    let gone = patch(&merge(running(), &HOME))["conditions"].as_array().unwrap().clone();
+    assert!(gone.iter().any(|it| it["type"] == "PodResizePending" && it["$patch"] == "delete"));
+}
