@@ -32,18 +32,20 @@ pub(crate) struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// The volume that stands for the one at a provider, where it is called `remote`.
-    pub(crate) fn stand(&self, provider: &str, remote: &str) -> PersistentVolume {
+    /// The volume that stands for the one at a provider, where it is called `remote`. Nodes of that provider, and of the same
+    /// pool if it has some, can use it.
+    pub(crate) fn stand(&self, provider: &str, pool: Option<&str>, remote: &str) -> PersistentVolume {
         let handle = format!("{provider}/{remote}");
         let source = CSIPersistentVolumeSource {
             driver: DRIVER.to_owned(),
             volume_handle: handle,
             ..CSIPersistentVolumeSource::default()
         };
-        let expressions = vec![
+        let mut expressions = vec![
             requirement(labels::NODE_TYPE, "In", &[labels::NODE_TYPE_VIRTUAL]),
             requirement(labels::REMOTE_CLUSTER_ID, "In", &[provider]),
         ];
+        expressions.extend(pool.map(|pool| requirement(labels::POOL, "In", &[pool])));
         let term = NodeSelectorTerm { match_expressions: Some(expressions), match_fields: None };
         let spec = PersistentVolumeSpec {
             csi: Some(source),

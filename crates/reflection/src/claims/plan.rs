@@ -7,6 +7,7 @@ use super::index::Claims;
 use crate::mirror::index::Mirror;
 use crate::mirror::kinds::Kind;
 use crate::mirror::{Here, There};
+use crate::pods::facts::VirtualNode;
 use crate::pods::index::Pods;
 use crate::pods::plan::Standing;
 use crate::reports::Report;
@@ -38,7 +39,7 @@ pub(crate) enum Step {
     /// Ask for a volume of a real class on this node.
     Ask { node: Box<str> },
     /// Make the volume that stands for the one at a provider.
-    Stand { provider: Box<str>, remote: String },
+    Stand { provider: Box<str>, pool: Option<Box<str>>, remote: String },
     /// Make the volume that is the twin of this real one, which this claim has.
     Twin { volume: Box<str>, real: Box<str> },
     /// Ask the scheduler for another node.
@@ -162,14 +163,15 @@ impl About<'_> {
     fn place(&self, claim: &Claim, planned: &mut Planned) {
         let Some(node) = &claim.node else { return };
         match self.view.pods.node(node) {
-            Some(virtual_node) => self.at_provider(claim, &virtual_node.provider, planned),
+            Some(virtual_node) => self.at_provider(claim, virtual_node, planned),
             None => self.at_home(claim, node, planned),
         }
     }
 
-    fn at_provider(&self, claim: &Claim, provider: &str, planned: &mut Planned) {
+    fn at_provider(&self, claim: &Claim, node: &VirtualNode, planned: &mut Planned) {
+        let provider = &*node.provider;
         if claim.of_pod {
-            return self.stand(provider, planned);
+            return self.stand(node, planned);
         }
         if planned.sent.is_some() {
             let message = "a volume of an earlier claim of this name is kept at a provider: delete that volume \
@@ -189,7 +191,7 @@ impl About<'_> {
         planned.sent = Some(original.clone().only(provider));
         match self.there(provider) {
             Some(there) if there.deleting || !self.is_made_for(there, &claim.uid) => {}
-            Some(_) => self.stand(provider, planned),
+            Some(_) => self.stand(node, planned),
             None => {}
         }
     }
@@ -210,12 +212,13 @@ impl About<'_> {
         (!offers).then(|| format!("the provider {provider} offers no storage class"))
     }
 
-    fn stand(&self, provider: &str, planned: &mut Planned) {
-        let places = self.view.mirror.places(self.namespace());
-        let place = places.into_iter().find(|(id, _)| ***id == *provider);
+    fn stand(&self, node: &VirtualNode, planned: &mut Planned) {
+        let mut places = self.view.mirror.places(self.namespace());
+        let place = places.find(|(id, _)| ***id == *node.provider);
         if let Some((_, (remote, _))) = place {
             let remote = format!("{remote}/{}", self.key.name());
-            planned.steps.push(Step::Stand { provider: provider.into(), remote });
+            let (provider, pool) = (node.provider.clone(), node.pool.clone());
+            planned.steps.push(Step::Stand { provider, pool, remote });
         }
     }
 

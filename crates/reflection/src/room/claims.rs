@@ -134,10 +134,10 @@ impl Room {
                 }
                 (Step::Unselect { version }, _) => put(queue, &unselect(key, &version)?)?,
                 (Step::Ask { node }, Some(claim)) => self.ask_real(storage, queue, key, claim, &node).await?,
-                (Step::Stand { provider, remote }, Some(claim)) => {
+                (Step::Stand { provider, pool, remote }, Some(claim)) => {
                     let class = self.class(storage).await?;
                     let order = Order { key, claim, class: class.as_ref(), class_name: &storage.class };
-                    self.create(queue, Key::cluster, &order.stand(&provider, &remote))?;
+                    self.create(queue, Key::cluster, &order.stand(&provider, pool.as_deref(), &remote))?;
                 }
                 (Step::Twin { volume, real }, Some(claim)) => {
                     let class = self.class(storage).await?;

@@ -81,7 +81,7 @@ impl World {
         let key = key("data");
         let order = Order { key: &key, claim: &claim, class: None, class_name: "liqo" };
         let made = match provider {
-            Some(provider) => order.stand(provider, "shop-home/data"),
+            Some(provider) => order.stand(provider, Some("blue"), "shop-home/data"),
             None => order.twin(Default::default()),
         };
         let mut made = json!(made);
@@ -164,7 +164,7 @@ fn on_a_virtual_node_it_goes_to_the_provider_and_is_bound_when_it_is_there() {
     assert!(planned.steps.is_empty(), "{planned:?}");
     let sent = planned.sent.unwrap();
     assert_eq!(sent.only, Some([Box::from("away")].into()));
-    let step = Step::Stand { provider: "away".into(), remote: "shop-home/data".to_owned() };
+    let step = Step::Stand { provider: "away".into(), pool: None, remote: "shop-home/data".to_owned() };
     assert_eq!(world.there("u").plan().steps, [step]);
 }
 
@@ -263,6 +263,25 @@ fn without_its_claim_the_policy_says_what_becomes_of_a_volume() {
     // Claims go a moment before their volumes know.
     let world = World::new().real("u", Some("node"), Some("pv")).volume("u", None, "Bound", "Delete");
     assert!(world.steps().is_empty());
+}
+
+#[test]
+fn later_consumers_are_kept_where_the_data_is() {
+    let claim: PersistentVolumeClaim = serde_json::from_value(claim("u", None)).unwrap();
+    let claim = Claim::read(claim, "liqo", Policy::DenyList).unwrap();
+    let key = key("data");
+    let order = Order { key: &key, claim: &claim, class: None, class_name: "liqo" };
+    let terms = |volume: PersistentVolume| {
+        json!(volume)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].to_string()
+    };
+    let there = terms(order.stand("away", Some("blue"), "shop-home/data"));
+    assert!(there.contains("away") && there.contains("blue") && there.contains("virtual-node"), "{there}");
+    let real = json!({ "nodeAffinity": { "required": { "nodeSelectorTerms": [
+        { "matchExpressions": [{ "key": "zone", "operator": "In", "values": ["a"] }] },
+        { "matchExpressions": [{ "key": "zone", "operator": "In", "values": ["b"] }] }] } } });
+    let here = terms(order.twin(serde_json::from_value(real).unwrap()));
+    assert_eq!(here.matches("NotIn").count(), 2, "in each term: {here}");
+    assert_eq!(terms(order.twin(Default::default())).matches("NotIn").count(), 1);
 }
 
 #[test]
