@@ -197,7 +197,8 @@ impl Room {
         }
     }
 
-    /// Tells something. What it tells of may be true before it is told, so that it is not planned again.
+    /// Tells something. What it tells of may be true before it is told, so that it is not planned again; and while it is being
+    /// told, it may be planned again, and must not be told twice.
     fn report(&self, queue: &Queue, step: &Step) {
         if self.0.reported.lock().contains(&step.target) {
             return;
@@ -205,7 +206,13 @@ impl Room {
         match step.write(&self.0.settings, self.0.settings.clock.now()) {
             Ok(write) => match queue.write(&write) {
                 Enqueued::Full => tracing::warn!("too many writes wait; this event is lost"),
-                Enqueued::Queued | Enqueued::Coalesced | Enqueued::Equal => {}
+                Enqueued::Queued | Enqueued::Coalesced | Enqueued::Equal => {
+                    let mut reported = self.0.reported.lock();
+                    if reported.len() >= REPORTED {
+                        reported.pop_front();
+                    }
+                    reported.push_back(step.target.clone());
+                }
             },
             Err(error) => tracing::error!(object = %step.target, %error, "this event cannot be made"),
         }
@@ -242,15 +249,9 @@ impl Room {
     /// Remembers what became of a write.
     pub(super) fn note(&self, target: &Target, outcome: &Outcome) {
         match outcome {
-            Outcome::Written { .. } if plural(target) == EVENTS => {
-                let mut reported = self.0.reported.lock();
-                if reported.len() >= REPORTED {
-                    reported.pop_front();
-                }
-                reported.push_back(target.clone());
-            }
-            // The queue has told of failures; what is still missing is asked for again.
-            Outcome::Written { .. } | Outcome::Unneeded | Outcome::Failed(_) => {}
+            // The queue has told of it; what was not told to others may be told again.
+            Outcome::Failed(_) => self.0.reported.lock().retain(|event| event != target),
+            Outcome::Written { .. } | Outcome::Unneeded => {}
         }
     }
 }

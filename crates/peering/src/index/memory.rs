@@ -196,7 +196,7 @@ impl Memory {
         answer
     }
 
-    /// Remembers that an event was made.
+    /// Remembers that an event is made.
     pub(crate) fn report(&mut self, event: Target) {
         self.reported.push_back(event);
         if self.reported.len() > REPORTED {

@@ -274,7 +274,8 @@ impl Room {
         }
     }
 
-    /// Tells something. What it tells of may be true before it is told, so that it is not planned again.
+    /// Tells something. What it tells of may be true before it is told, so that it is not planned again; and while it is being
+    /// told, it may be planned again, and must not be told twice.
     fn report(&self, queue: &Queue, step: &Step) {
         if self.0.index.read().memory.reported.contains(&step.target) {
             return;
@@ -282,7 +283,9 @@ impl Room {
         match step.write() {
             Ok(write) => match queue.write(&write) {
                 Enqueued::Full => tracing::warn!("too many writes wait; this event is lost"),
-                Enqueued::Queued | Enqueued::Coalesced | Enqueued::Equal => {}
+                Enqueued::Queued | Enqueued::Coalesced | Enqueued::Equal => {
+                    self.0.index.write().memory.report(step.target.clone());
+                }
             },
             Err(error) => tracing::error!(object = %step.target, %error, "this event cannot be made"),
         }
@@ -354,14 +357,10 @@ impl Room {
         match outcome {
             Outcome::Failed(failed) => {
                 index.memory.failures.insert(key, failed.message.clone());
+                // What was not told may be told again.
+                index.memory.reported.retain(|event| event != target);
             }
-            Outcome::Written { .. } => {
-                index.memory.failures.remove(&key);
-                if plural(target) == EVENTS {
-                    index.memory.report(target.clone());
-                }
-            }
-            Outcome::Unneeded => {
+            Outcome::Written { .. } | Outcome::Unneeded => {
                 index.memory.failures.remove(&key);
             }
         }
