@@ -216,6 +216,9 @@ async fn pod(world: &World<'_>, name: &str, labels: Value, node: Option<&str>, s
 }
 
 async fn its_pods_are_shown(world: &World<'_>) {
+    let milan =
+        cluster("True", "its node is selected", "True", "NamespaceReady", "it is there as shop-home-1");
+    world.tell("Ready", json!({ "milan-1": milan })).await;
     let account = json!({ "metadata": { "name": "default" } });
     let accounts: Api<ServiceAccount> = Api::namespaced(world.client.clone(), "shop");
     // Nobody makes accounts in a cluster that is an API server alone.

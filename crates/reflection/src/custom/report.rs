@@ -10,6 +10,9 @@ use crate::reports::cut;
 /// The longest message in the status, which names many clusters.
 const MAX_MESSAGE: usize = 512;
 
+/// Why a kind is neither reflected nor not: it is being found out.
+pub(crate) const WAITING: &str = "Waiting";
+
 /// How far one side is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -75,7 +78,7 @@ pub(crate) fn told(name: &KindName, kind: Option<CustomKind>, state: State) -> R
         version: kind.map(|kind| kind.resource().version.clone()),
         plural: kind.map(|kind| kind.resource().plural.clone()),
         status: ConditionStatus::Unknown,
-        reason: "Waiting".to_owned(),
+        reason: WAITING.to_owned(),
         message: String::new(),
         failing: BTreeMap::new(),
     };
@@ -100,7 +103,7 @@ pub(crate) fn told(name: &KindName, kind: Option<CustomKind>, state: State) -> R
                 })
                 .collect();
             match (failing.len(), waits, count) {
-                (0, true, _) => say(ConditionStatus::Unknown, "Waiting", "it is being looked at".to_owned()),
+                (0, true, _) => say(ConditionStatus::Unknown, WAITING, "it is being looked at".to_owned()),
                 (0, false, 0) => say(
                     ConditionStatus::Unknown,
                     "NoCluster",

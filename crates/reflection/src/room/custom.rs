@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Room;
 use super::copies::Spot;
-use crate::custom::report::{Side, State, told};
+use crate::custom::report::{Side, State, WAITING, told};
 use crate::custom::wishes::Wish;
 use crate::custom::{CustomKind, discover, read_here, read_there};
 use crate::mirror::kinds::Kind;
@@ -256,12 +256,26 @@ impl Look<'_> {
             return Some(told(name, Some(kind), State::Wanted { here, there }));
         }
         // Where nothing goes, nothing is looked at.
-        let here = if self.places.is_empty() { Side::Seen } else { self.look_here(kind, kept) };
+        let here = match (self.places.is_empty(), self.is_mapped_elsewhere()) {
+            (true, false) => Side::Seen,
+            (true, true) => Side::Waiting,
+            (false, _) => self.look_here(kind, kept),
+        };
         let mut there = BTreeMap::new();
         for place in self.places {
             there.insert(place.title.clone(), self.look_there(kind, place, kept).await);
         }
-        Some(told(name, Some(kind), State::Wanted { here, there }))
+        let told = told(name, Some(kind), State::Wanted { here, there });
+        // What was found out before a restart holds until something else is.
+        let known = said.filter(|said| told.reason == WAITING && said.version == told.version);
+        Some(known.cloned().unwrap_or(told))
+    }
+
+    /// Whether the namespace is at a provider that cannot be looked at now, or not yet.
+    fn is_mapped_elsewhere(&self) -> bool {
+        let pods = self.room.0.pods.read();
+        let mut maps = pods.maps().filter(|(_, map)| map.namespaces.contains_key(self.namespace));
+        maps.any(|(_, map)| self.places.iter().all(|place| *place.provider != *map.provider))
     }
 
     /// Takes back all copies of a kind; returns whether some are left, or may be.
@@ -270,7 +284,7 @@ impl Look<'_> {
         if self.room.0.customs.lock().here.remove(&(kind, Arc::clone(self.namespace))).is_some() {
             self.room.0.mirror.write().forget_here(Kind::Custom(kind), self.namespace);
         }
-        let mut left = false;
+        let mut left = self.is_mapped_elsewhere();
         for place in self.places {
             match self.look_there(kind, place, kept).await {
                 Side::Seen => {
