@@ -18,6 +18,7 @@ use liqo_authentication::PEER_RULES;
 use liqo_core::Resources;
 use liqo_core::canonical::Digest;
 use liqo_core::contract::{Clauses, Enforcement, Party, PublicKey, ServiceLevel, Terms};
+use liqo_core::pools::{Pool, Pools};
 use liqo_hosting::{Room, Settings};
 use liqo_kit::Supervisor;
 use liqo_kit::lease::{Campaign, LeaseConfig};
@@ -202,7 +203,24 @@ pub(crate) struct Consumer<'a> {
 impl Consumer<'_> {
     /// Has a contract in force.
     pub(crate) async fn sign(&self, resources: &[(&str, &str)], enforcement: Enforcement) {
-        let terms = terms(&self.id, resources, enforcement);
+        self.agree(&terms(&self.id, resources, Pools::new(), enforcement)).await;
+    }
+
+    /// Has a contract in force by pools, each with so many millicores and ten pods.
+    pub(crate) async fn sign_pools(&self, pools: &[(&str, u32)]) {
+        let pool = |(name, millis): &(&str, u32)| {
+            let parsed = Resources::parse([("cpu", format!("{millis}m").as_str()), ("pods", "10")]);
+            (name.parse().unwrap(), Pool { resources: parsed.resources, ..Pool::default() })
+        };
+        let pools: Pools = pools.iter().map(pool).collect();
+        let sum = liqo_core::pools::sum(&pools);
+        let texts: Vec<(String, String)> =
+            sum.iter().map(|(name, amount)| (name.to_string(), amount.to_string())).collect();
+        let texts: Vec<_> = texts.iter().map(|(name, amount)| (name.as_str(), amount.as_str())).collect();
+        self.agree(&terms(&self.id, &texts, pools, Enforcement::Hard)).await;
+    }
+
+    async fn agree(&self, terms: &Terms) {
         let text = String::from_utf8(terms.canonical().to_vec()).unwrap();
         let contracts: Api<Contract> = self.provider.api(&self.place);
         let spec = ContractSpec {
@@ -379,7 +397,7 @@ pub(crate) fn is_of<'a>(uid: Option<&'a str>) -> impl Fn(&Pod) -> bool + 'a {
     move |pod| pod.uid().as_deref() != uid
 }
 
-fn terms(consumer: &str, resources: &[(&str, &str)], enforcement: Enforcement) -> Terms {
+fn terms(consumer: &str, resources: &[(&str, &str)], pools: Pools, enforcement: Enforcement) -> Terms {
     let party = |id: &str| Party {
         id: id.parse().unwrap(),
         name: id.parse().unwrap(),
@@ -395,7 +413,7 @@ fn terms(consumer: &str, resources: &[(&str, &str)], enforcement: Enforcement) -
         provider: party(US),
         consumer: party(consumer),
         resources: parsed.resources,
-        pools: [].into(),
+        pools,
         prices: None,
         not_before: begin,
         not_after: begin.checked_add(SignedDuration::from_hours(24)).unwrap(),
