@@ -121,7 +121,7 @@ impl Command {
             }
             Self::Exit(code) => return Ok(ExitCode::from(code)),
             Self::Note { file, text } => {
-                print(&note(&file, &text).map_err(|error| format!("{file}: {error}"))?)?
+                print(&note(&file, &text).map_err(|error| format!("{file}: {error}"))?)?;
             }
             Self::Help => print(HELP.as_bytes())?,
             Self::Version => print(concat!("sandbox-app ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())?,
