@@ -106,3 +106,5 @@ pub(crate) const MAX_SENTENCE: u32 = 4096;
 pub(crate) const MAX_POOLS: u32 = 16;
 /// Labels of a pool.
 pub(crate) const MAX_POOL_LABELS: u32 = 16;
+/// Values of one requirement on the nodes that a policy shares.
+pub(crate) const MAX_NODE_VALUES: u32 = 64;

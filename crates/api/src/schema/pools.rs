@@ -10,8 +10,8 @@ use super::{
 };
 
 /// Requirements of a pool's selector, and values of one of them.
-const MAX_REQUIREMENTS: u32 = 8;
-const MAX_VALUES: u32 = 64;
+const MAX_REQUIREMENTS: u32 = 4;
+const MAX_VALUES: u32 = 16;
 
 /// The name of a pool.
 pub(crate) fn name(_: &mut SchemaGenerator) -> Schema {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     described,
     limits::{
-        MAX_LABEL, MAX_POLICY_REQUIREMENTS, MAX_QUALIFIED_NAME, MAX_SELECTOR_REQUIREMENTS,
+        MAX_LABEL, MAX_NODE_VALUES, MAX_POLICY_REQUIREMENTS, MAX_QUALIFIED_NAME, MAX_SELECTOR_REQUIREMENTS,
         MAX_SELECTOR_TERMS, MAX_SELECTOR_VALUES, MAX_SUBDOMAIN,
     },
     resources::{LABEL_VALUE, QUALIFIED_NAME},
@@ -44,7 +44,7 @@ fn term() -> Value {
                 "DoesNotExist",
                 "Gt",
                 "Lt",
-            ])),
+            ], MAX_SELECTOR_VALUES)),
             "matchFields": requirements("Requirements on the node's fields; all must hold.", &field_requirement()),
         },
         "x-kubernetes-validations": [rule(
@@ -67,11 +67,15 @@ fn requirements(description: &str, requirement: &Value) -> Value {
 
 /// Requirements on labels, as in a metav1.LabelSelector.
 pub(crate) fn match_expressions(_: &mut SchemaGenerator) -> Schema {
+    expressions(MAX_SELECTOR_VALUES)
+}
+
+fn expressions(most_values: u32) -> Schema {
     json_schema!({
         "type": "array",
         "maxItems": MAX_POLICY_REQUIREMENTS,
         "x-kubernetes-list-type": "atomic",
-        "items": label_requirement(&["In", "NotIn", "Exists", "DoesNotExist"]),
+        "items": label_requirement(&["In", "NotIn", "Exists", "DoesNotExist"], most_values),
     })
 }
 
@@ -85,12 +89,12 @@ pub(crate) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
                 super::resources::match_labels(generator),
                 "Labels that must have exactly these values.",
             ),
-            "matchExpressions": described(match_expressions(generator), "Further requirements; all must hold."),
+            "matchExpressions": described(expressions(MAX_NODE_VALUES), "Further requirements; all must hold."),
         },
     })
 }
 
-fn label_requirement(operators: &[&str]) -> Value {
+fn label_requirement(operators: &[&str], most_values: u32) -> Value {
     let key =
         rule(format!("self.matches('^{QUALIFIED_NAME}$')"), "must be a label key, such as liqo.io/type");
     let value = rule(
@@ -112,7 +116,7 @@ fn label_requirement(operators: &[&str]) -> Value {
                 "description": "How the label's value relates to the values.",
                 "enum": operators,
             },
-            "values": values(MAX_LABEL, &value),
+            "values": values(MAX_LABEL, most_values, &value),
         },
         "x-kubernetes-validations": [
             rule(
@@ -144,7 +148,7 @@ fn field_requirement() -> Value {
                 "description": "How the field relates to the value.",
                 "enum": ["In", "NotIn"],
             },
-            "values": values(MAX_SUBDOMAIN, &name),
+            "values": values(MAX_SUBDOMAIN, MAX_SELECTOR_VALUES, &name),
         },
         "x-kubernetes-validations": [rule(
             "has(self.values) && size(self.values) == 1",
@@ -153,11 +157,11 @@ fn field_requirement() -> Value {
     })
 }
 
-fn values(max_length: u32, value_rule: &Value) -> Value {
+fn values(max_length: u32, most: u32, value_rule: &Value) -> Value {
     json!({
         "type": "array",
         "description": "The values to compare with.",
-        "maxItems": MAX_SELECTOR_VALUES,
+        "maxItems": most,
         "x-kubernetes-list-type": "atomic",
         "items": { "type": "string", "maxLength": max_length, "x-kubernetes-validations": [value_rule] },
     })

@@ -10,7 +10,7 @@ pub(crate) fn fill(plural: &str, spec: &mut Value) -> bool {
     match plural {
         "namespacemaps" => spec["desiredMapping"] = map(4096, Value::from),
         "namespaceoffloadings" => {
-            let term = json!({ "matchExpressions": vec![requirement(); 8] });
+            let term = json!({ "matchExpressions": vec![requirement(256); 8] });
             spec["clusterSelector"]["nodeSelectorTerms"] = vec![term; 8].into();
         }
         "resourceoffers" => offer(spec),
@@ -44,12 +44,20 @@ fn amounts() -> Value {
     map(64, |_| json!(LARGEST))
 }
 
-fn requirement() -> Value {
-    json!({ "key": "k".repeat(63), "operator": "In", "values": names(256).collect::<Vec<_>>() })
+fn requirement(values: usize) -> Value {
+    json!({ "key": "k".repeat(63), "operator": "In", "values": names(values).collect::<Vec<_>>() })
 }
 
-fn selector() -> Value {
-    json!({ "matchLabels": map(32, Value::from), "matchExpressions": vec![requirement(); 32] })
+fn selector(values: usize) -> Value {
+    json!({ "matchLabels": map(32, Value::from), "matchExpressions": vec![requirement(values); 32] })
+}
+
+fn pools() -> Value {
+    let requirement =
+        json!({ "key": "k".repeat(63), "operator": "In", "values": names(16).collect::<Vec<_>>() });
+    let selector = json!({ "matchLabels": map(4, Value::from), "matchExpressions": vec![requirement; 4] });
+    let pool = |name| json!({ "name": name, "nodeSelector": selector, "labels": map(16, Value::from) });
+    names(16).map(pool).collect()
 }
 
 fn service_level() -> Value {
@@ -78,6 +86,9 @@ fn offer(spec: &mut Value) {
     spec["currency"] = json!("EUR");
     spec["pricePeriod"] = json!("Monthly");
     spec["labels"] = map(64, Value::from);
+    spec["pools"] = names(16)
+        .map(|name| json!({ "name": name, "resources": amounts(), "labels": map(16, Value::from) }))
+        .collect();
     spec["storageClasses"] = names(64).map(|name| json!({ "storageClassName": name })).collect();
     spec["services"] = names(256).map(|name| json!({ "namespace": name, "name": name })).collect();
     spec["largestPod"] = json!({ "onOneNode": amounts(), "ofEach": amounts() });
@@ -94,12 +105,13 @@ fn policy(spec: &mut Value) {
         "days": ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], "from": "00:00", "to": "24:00",
         "timeZone": "z".repeat(64),
     });
-    let mut peers = selector();
+    let mut peers = selector(256);
     peers["clusterIDs"] = names(4096).collect();
     *spec = json!({
         "peers": peers,
         "resources": patterns,
-        "nodeSelector": selector(),
+        "nodeSelector": selector(64),
+        "pools": pools(),
         "shares": map(64, |_| share.clone()),
         "storageClasses": patterns,
         "defaultStorageClass": "d".repeat(253),
