@@ -401,6 +401,12 @@ async fn only_who_may_is_answered(here: &kube::Client, consumer: &TestCluster<'_
     let (code, body) = ask(address, "/stats/summary", None, Some(token.trim())).await;
     let summary: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((code, &summary["node"]["nodeName"]), (200, &json!("liqo-milan")));
+    // metrics-server asks where the node's annotation says.
+    let node = world::node(here, "liqo-milan").await.unwrap();
+    let path = &node["metadata"]["annotations"]["metrics.k8s.io/resource-metrics-path"];
+    let (code, body) = ask(address, path.as_str().unwrap(), None, Some(token.trim())).await;
+    assert!(code == 200 && body.contains("\nnode_cpu_usage_seconds_total "), "{code} {body}");
+    assert_eq!(ask(address, "/nodes/nobody/metrics/resource", None, Some(token.trim())).await.0, 404);
     assert_eq!(ask(address, &logs, None, Some(token.trim())).await.0, 403);
     println!("callers: {:?}", started.elapsed());
 }
