@@ -16,7 +16,7 @@ mod world;
 use std::time::Duration;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::stream;
 use futures::{StreamExt, TryStreamExt};
@@ -25,7 +25,9 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use liqo_sandbox::{ClusterSpec, TestSandbox};
+use parking_lot::Mutex;
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use world::{StandIn, World, eventually, is_ready};
 
@@ -52,36 +54,32 @@ async fn a_pod_costs_two_requests() {
 /// What is told about pods before they run, by what it says: each is a request more than a pod should cost.
 struct Words {
     said: Arc<Mutex<BTreeMap<String, usize>>>,
-    task: tokio::task::JoinHandle<()>,
+    /// Ends with this.
+    _task: JoinSet<()>,
 }
 
 impl Words {
     fn listen(here: Api<Pod>) -> Self {
         let said: Arc<Mutex<BTreeMap<String, usize>>> = Arc::default();
         let heard = Arc::clone(&said);
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let stream = watcher(here, watcher::Config::default()).default_backoff().applied_objects();
             let each = stream.try_for_each(|pod| {
                 let status = pod.status.clone().unwrap_or_default();
                 let told = status.reason.is_some() || status.start_time.is_some();
                 if told && status.phase.as_deref() == Some("Pending") {
                     let text = format!("{:?} {:?}", status.reason, status.message);
-                    *heard.lock().unwrap().entry(text).or_default() += 1;
+                    *heard.lock().entry(text).or_default() += 1;
                 } else if told && !is_ready(&pod) && pod.metadata.deletion_timestamp.is_none() {
-                    *heard.lock().unwrap().entry(format!("{:?}, not ready", status.phase)).or_default() += 1;
+                    *heard.lock().entry(format!("{:?}, not ready", status.phase)).or_default() += 1;
                 }
                 async { Ok(()) }
             });
             // What is not heard is not printed.
             let _ = each.await;
         });
-        Self { said, task }
-    }
-}
-
-impl Drop for Words {
-    fn drop(&mut self) {
-        self.task.abort();
+        Self { said, _task: task }
     }
 }
 
@@ -158,11 +156,11 @@ async fn burst(world: &World<'_>, fuse: &fuse::Fuse, pods: usize) {
         resident()
     );
     assert_eq!(counts["POST shadowpods"], pods, "{counts:?}");
-    println!("told before they were ready: {:?}", words.said.lock().unwrap());
+    println!("told before they were ready: {:?}", words.said.lock());
     assert!(
         counts["PATCH pods/status"] <= pods + pods / 10,
         "{counts:?}, told before they were ready: {:?}",
-        words.said.lock().unwrap()
+        words.said.lock()
     );
     // What goes well is not told in events, unless it takes long; on a busy machine it may.
     assert!(counts.get("PATCH events").is_none_or(|events| *events <= pods / 10), "{counts:?}");

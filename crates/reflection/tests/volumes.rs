@@ -60,7 +60,7 @@ fn claim(name: &str) -> Value {
 }
 
 /// A pod that adds a line to a file of the claim and ends; placed by the scheduler, as it says.
-fn writer(name: &str, claim: &str, text: &str, spec: Value) -> Value {
+fn writer(name: &str, claim: &str, text: &str, spec: &Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": { "name": name, "labels": { "liqo.io/shadowPod": "true" } },
@@ -112,7 +112,7 @@ async fn volume(world: &World<'_>, name: &str) -> PersistentVolume {
 async fn at_the_provider(world: &World<'_>) {
     let claims: Api<PersistentVolumeClaim> = world.at_home("shop");
     create(&claims, &claim("data")).await;
-    create(&world.at_home::<Pod>("shop"), &writer("first", "data", "one", there(world))).await;
+    create(&world.at_home::<Pod>("shop"), &writer("first", "data", "one", &there(world))).await;
     assert_eq!(lines(world, &world.away, "shop-home", "first").await, ["one"]);
     let volume = volume(world, "data").await;
     let affinity = json!(volume.spec.unwrap().node_affinity).to_string();
@@ -125,12 +125,12 @@ async fn at_the_provider(world: &World<'_>) {
 
 /// By a pod that may run anywhere: the volume says where.
 async fn its_data_is_found_again(world: &World<'_>) {
-    create(&world.at_home::<Pod>("shop"), &writer("second", "data", "two", json!({}))).await;
+    create(&world.at_home::<Pod>("shop"), &writer("second", "data", "two", &json!({}))).await;
     assert_eq!(lines(world, &world.away, "shop-home", "second").await, ["one", "two"]);
     drop_pod(world, "second").await;
     // It cannot be had here.
     let here = json!({ "nodeSelector": { "kubernetes.io/hostname": home_node(world).await } });
-    create(&world.at_home::<Pod>("shop"), &writer("astray", "data", "x", here)).await;
+    create(&world.at_home::<Pod>("shop"), &writer("astray", "data", "x", &here)).await;
     let why = world.wait_pod("shop", "astray", |pod| {
         let conditions = pod.status.as_ref()?.conditions.as_ref()?;
         conditions.iter().find(|it| it.reason.as_deref() == Some("Unschedulable"))?.message.clone()
@@ -151,7 +151,7 @@ async fn a_claim_of_the_same_name_is_another(world: &World<'_>) {
     let before = volume(world, "data").await.name_any();
     claims.delete("data", &DeleteParams::default()).await.unwrap();
     create(&claims, &claim("data")).await;
-    create(&world.at_home::<Pod>("shop"), &writer("third", "data", "new", there(world))).await;
+    create(&world.at_home::<Pod>("shop"), &writer("third", "data", "new", &there(world))).await;
     assert_eq!(lines(world, &world.away, "shop-home", "third").await, ["new"]);
     world.wait_gone(&Api::<PersistentVolume>::all(world.here.clone()), &before).await;
     drop_pod(world, "third").await;
@@ -171,7 +171,7 @@ async fn what_is_to_be_kept_is(world: &World<'_>) {
     .await;
     // What comes later is seen later.
     create(&claims, &claim("later")).await;
-    create(&world.at_home::<Pod>("shop"), &writer("later", "later", "x", there(world))).await;
+    create(&world.at_home::<Pod>("shop"), &writer("later", "later", "x", &there(world))).await;
     assert_eq!(lines(world, &world.away, "shop-home", "later").await, ["x"]);
     let remote: Api<PersistentVolumeClaim> = world.at_provider("shop-home");
     assert!(remote.get_opt("data").await.unwrap().is_some(), "it went though it was to be kept");
@@ -187,11 +187,11 @@ async fn at_home(world: &World<'_>) {
     let node = home_node(world).await;
     let here = json!({ "nodeSelector": { "kubernetes.io/hostname": node } });
     create(&claims, &claim("local")).await;
-    create(&world.at_home::<Pod>("shop"), &writer("one", "local", "one", here)).await;
+    create(&world.at_home::<Pod>("shop"), &writer("one", "local", "one", &here)).await;
     assert_eq!(lines(world, &world.home, "shop", "one").await, ["one"]);
     drop_pod(world, "one").await;
     // The other node has room as well, and would be endured.
-    create(&world.at_home::<Pod>("shop"), &writer("two", "local", "two", json!({}))).await;
+    create(&world.at_home::<Pod>("shop"), &writer("two", "local", "two", &json!({}))).await;
     assert_eq!(lines(world, &world.home, "shop", "two").await, ["one", "two"]);
     drop_pod(world, "two").await;
     let real: Api<PersistentVolumeClaim> = world.at_home("liqo-storage");
@@ -213,7 +213,7 @@ async fn why_a_claim_waits_is_told(world: &World<'_>) {
     let mut kept = claim("private");
     kept["metadata"]["annotations"] = json!({ "liqo.io/skip-reflection": "true" });
     create(&claims, &kept).await;
-    create(&world.at_home::<Pod>("shop"), &writer("waits", "private", "x", there(world))).await;
+    create(&world.at_home::<Pod>("shop"), &writer("waits", "private", "x", &there(world))).await;
     let events: Api<Event> = world.at_home("shop");
     eventually("it is told", || async {
         let found = events.list(&ListParams::default()).await.unwrap().items;

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::install::put;
 
@@ -14,7 +15,9 @@ const PROVISIONER: &str = "test.example.com/directories";
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Provides volumes of the class `name` until it is dropped.
-pub(crate) struct Provisioner(tokio::task::JoinHandle<()>);
+pub(crate) struct Provisioner {
+    _task: JoinSet<()>,
+}
 
 impl Provisioner {
     pub(crate) async fn start(client: &kube::Client, name: &'static str) -> Self {
@@ -23,19 +26,15 @@ impl Provisioner {
             "provisioner": PROVISIONER, "volumeBindingMode": "WaitForFirstConsumer" });
         put(client, &class).await;
         let client = client.clone();
-        Self(tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             loop {
                 // An API server that does not answer is asked again.
                 let _ = look(&client, name).await;
                 tokio::time::sleep(PERIOD).await;
             }
-        }))
-    }
-}
-
-impl Drop for Provisioner {
-    fn drop(&mut self) {
-        self.0.abort();
+        });
+        Self { _task: task }
     }
 }
 
