@@ -58,6 +58,8 @@ fn the_provider_is_a_node(pair: &Pair) {
 /// The application's namespace with what its pods need, offloaded; its name at the provider.
 async fn its_namespace_is_there_too(pair: &Pair) -> String {
     pair.apply(CONSUMER, APPLICATION);
+    pair.apply(CONSUMER, EARLY);
+    pair.kubectl(CONSUMER, &["-n", "shop", "wait", "--for=condition=Ready", "pod/early", "--timeout=90s"]);
     let words = ["offload", "namespace", "shop", "--pod-offloading-strategy", "Remote"];
     pair.ok(CONSUMER, &words);
     // Twice is once.
@@ -74,7 +76,27 @@ async fn its_namespace_is_there_too(pair: &Pair) -> String {
     let remote = text(&read(pair, CONSUMER, &nsof)["status"]["remoteNamespaceName"]);
     assert!(remote.starts_with("shop-consumer-"), "{remote}");
     pair.kubectl(PROVIDER, &["get", "namespace", &remote]);
+    what_was_there_before_stays(pair);
     remote
+}
+
+/// A pod is not moved because its namespace may run elsewhere from now on; what to do is told.
+fn what_was_there_before_stays(pair: &Pair) {
+    let listed = pair.ok(CONSUMER, &["status", "namespace", "shop"]);
+    assert!(listed.out.contains("1 pods that were made before"), "{listed}");
+    assert!(listed.out.contains("rollout restart"), "{listed}");
+    let pod: Value = read(pair, CONSUMER, &["-n", "shop", "get", "pod", "early"]);
+    assert_eq!(pod["spec"]["nodeName"], "consumer-1");
+    assert_eq!(pod["metadata"]["deletionTimestamp"], Value::Null);
+    let seen = pods(pair);
+    assert_eq!((&seen[0]["name"], &seen[0]["provider"]), (&Value::from("early"), &Value::Null), "{seen:#}");
+    pair.kubectl(CONSUMER, &["-n", "shop", "delete", "pod", "early", "--timeout=60s"]);
+}
+
+/// What `liqoctl pods` says.
+fn pods(pair: &Pair) -> Value {
+    let said = pair.ok(CONSUMER, &["pods", "-n", "shop", "-o", "json"]);
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 
 async fn pods_run_there(pair: &Pair, remote: &str) {
@@ -90,6 +112,13 @@ async fn pods_run_there(pair: &Pair, remote: &str) {
     assert_eq!(nodes, ["provider-1", "provider-1"]);
     let listed = pair.ok(CONSUMER, &["status", "namespace", "shop"]);
     assert!(listed.out.contains("provider"), "{listed}");
+    // Nobody needs access to the provider to know where they are.
+    let seen = pods(pair);
+    assert_eq!(seen.as_array().map(Vec::len), Some(2), "{seen:#}");
+    for pod in seen.as_array().unwrap() {
+        assert_eq!((&pod["provider"], &pod["node"]), (&"provider".into(), &"provider-1".into()), "{seen:#}");
+        assert_eq!((&pod["remoteNamespace"], &pod["why"]), (&remote.into(), &Value::Null), "{seen:#}");
+    }
 }
 
 /// Everything that a person does with a pod.
@@ -289,6 +318,18 @@ apiVersion: v1
 kind: Secret
 metadata: {name: shop, namespace: shop}
 stringData: {word: open sesame}
+";
+
+const EARLY: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: early, namespace: shop}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: localhost/liqo/sandbox-app:1
+    imagePullPolicy: Never
 ";
 
 const DEPLOYMENT: &str = "

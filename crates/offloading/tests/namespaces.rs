@@ -7,6 +7,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "../../reflection/tests/support/fuse.rs"]
+mod fuse;
 #[path = "support/install.rs"]
 mod install;
 #[path = "support/world.rs"]

@@ -16,7 +16,7 @@ use liqo_api::names::Identity;
 use liqo_api::{NamespaceMap, NamespaceOffloading};
 use liqo_core::Resources;
 use liqo_kit::Supervisor;
-use liqo_kit::clusters::{ClientConfig, Clusters, Credentials, client};
+use liqo_kit::clusters::{ClientConfig, Clusters, Credentials};
 use liqo_kit::lease::{Campaign, Leadership, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::fuse::Fuse;
 use crate::install::{ACCOUNT, NAMESPACE, chart, install, install_kinds, namespace, put};
 
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -90,6 +91,12 @@ impl<'a> World<'a> {
 
     /// Starts the room, and has the API server ask it about pods.
     pub(crate) async fn start(&self) -> Process {
+        self.start_with(Fuse::never()).await
+    }
+
+    /// Starts the room, whose requests go through `fuse`, here and at providers.
+    pub(crate) async fn start_with(&self, fuse: Fuse) -> Process {
+        self.reach_through(&fuse).await;
         let mut config = self.home.config().await;
         config.auth_info.impersonate = Some(format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}"));
         let listener = TcpListener::bind((self.address, 0)).await.unwrap();
@@ -104,7 +111,7 @@ impl<'a> World<'a> {
             ..Settings::new(NAMESPACE.parse().unwrap(), "manager-0")
         };
         let room = Room::new(
-            client(&config, &ClientConfig::default()).unwrap(),
+            fuse.client(&config).unwrap(),
             settings,
             self.own.subscribe(),
             self.providers.subscribe(),
@@ -112,6 +119,24 @@ impl<'a> World<'a> {
         runtime.spawn(run(room, self.client.clone(), listener.into_std().unwrap()));
         self.ask_at(port).await;
         Process(Some(runtime))
+    }
+
+    /// Gives the room clients of its own for its providers: one that was killed says nothing more.
+    async fn reach_through(&self, fuse: &Fuse) {
+        let (config, fuse) = (self.there.config().await, fuse.clone());
+        let clusters = Clusters::connecting(move |_| fuse.client(&config));
+        self.providers.send_modify(|list| {
+            let mut all = ByCluster::clone(list);
+            for (id, provider) in &mut all {
+                let (cluster, _) = clusters.set(id.as_str(), self.credentials()).unwrap();
+                provider.link = provider.link.clone().map(|link| Link { cluster, ..link });
+            }
+            *list = Arc::new(all);
+        });
+    }
+
+    fn credentials(&self) -> Credentials {
+        Credentials::kubeconfig(&std::fs::read(self.there.kubeconfig()).unwrap()).unwrap()
     }
 
     /// The chart's configuration, with a URL: Services lead nowhere in a hollow cluster.
@@ -138,8 +163,7 @@ impl<'a> World<'a> {
         let maps: Api<NamespaceMap> = Api::namespaced(their, &place);
         self.tasks.spawn(host(maps));
 
-        let credentials = Credentials::kubeconfig(&std::fs::read(self.there.kubeconfig()).unwrap()).unwrap();
-        let (cluster, _) = self.clusters.set(name, credentials).unwrap();
+        let (cluster, _) = self.clusters.set(name, self.credentials()).unwrap();
         let provider = Provider {
             id: format!("{name}-id").parse().unwrap(),
             name: Some(name.parse().unwrap()),

@@ -86,7 +86,7 @@ fn kinds_are_the_same_if_all_of_them_is() {
     assert_eq!(both[0], kind());
 }
 
-fn offloading(value: Value) -> NamespaceOffloading {
+fn offloading(value: &Value) -> NamespaceOffloading {
     let mut all = json!({ "apiVersion": "offloading.liqo.io/v1alpha1", "kind": "NamespaceOffloading",
         "metadata": { "name": "offloading", "namespace": "shop", "resourceVersion": "5" } });
     all.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
@@ -95,9 +95,9 @@ fn offloading(value: Value) -> NamespaceOffloading {
 
 #[test]
 fn kinds_that_were_wanted_once_are_remembered_until_they_are_gone() {
-    assert_eq!(Wish::read(offloading(json!({ "spec": {} }))), None);
+    assert_eq!(Wish::read(offloading(&json!({ "spec": {} }))), None);
     let left = told(&widgets(), Some(kind()), State::Leaving);
-    let wish = Wish::read(offloading(json!({
+    let wish = Wish::read(offloading(&json!({
         "spec": { "reflect": [{ "group": "example.com", "kind": "Gadget" }] }, "status": { "reflected": [left] },
     })));
     let wish = wish.unwrap();
