@@ -10,7 +10,7 @@ mod pair;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use liqo_kit::rbac::{Rule, Scope};
+use liqo_kit::rbac::{NODE_LEASES, Rule, Scope};
 use liqo_sandbox::{ClusterSpec, TestSandbox, testing};
 use pair::{CONSUMER, PROVIDER, Pair};
 use serde_json::Value;
@@ -49,10 +49,13 @@ async fn every_right_is_used_in_the_life_of_a_peering_and_none_is_missing() {
     }
     a_domain_is_searched(&pair);
     share(&pair, "share: {percentage: 50}");
+    pair.apply(PROVIDER, CLASS);
     a_token_that_is_gone_is_refused(&pair);
     add(&pair);
     let remote = an_application_runs_there(&pair);
     its_doors_are_asked_with_a_token(&pair);
+    volumes_are_where_their_consumers_are(&pair);
+    what_is_wrong_there_is_told(&pair);
     what_others_spoil_is_put_right(&pair, &remote);
     the_provider_changes_its_mind(&pair, &remote);
     the_application_comes_home(&pair, &remote);
@@ -133,6 +136,80 @@ fn its_doors_are_asked_with_a_token(pair: &Pair) {
     let output = pair.sandbox.cluster(CONSUMER).exec_command(1, ask).unwrap().output().unwrap();
     // Known, and not allowed.
     assert_eq!(String::from_utf8_lossy(&output.stdout), "403", "{output:?}");
+}
+
+/// The claims say which node was chosen, as the scheduler would.
+fn volumes_are_where_their_consumers_are(pair: &Pair) {
+    let physical = ["get", "nodes", "-l", "!liqo.io/type", "-o", "jsonpath={.items[0].metadata.name}"];
+    let physical = pair.kubectl(CONSUMER, &physical);
+    for (name, node) in [("there", NODE), ("here", physical.as_str()), ("kept", NODE)] {
+        let skip = if name == "kept" { "liqo.io/skip-reflection: \"true\"" } else { "note: none" };
+        let notes = format!("{{volume.kubernetes.io/selected-node: {node}, {skip}}}");
+        let metadata = format!("{{name: {name}, namespace: shop, annotations: {notes}}}");
+        let spec =
+            "{storageClassName: liqo, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}";
+        pair.apply(
+            CONSUMER,
+            &format!("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {metadata}\nspec: {spec}\n"),
+        );
+    }
+    a_real_volume_is_given(pair);
+    let bound = "--for=jsonpath={.status.phase}=Bound";
+    for claim in ["pvc/there", "pvc/here"] {
+        pair.kubectl(CONSUMER, &["-n", "shop", "wait", bound, claim, "--timeout=60s"]);
+    }
+    eventually("the scheduler is asked again", || {
+        let kept = pair.kubectl(CONSUMER, &["-n", "shop", "get", "pvc", "kept", "-o", "yaml"]);
+        if kept.contains("selected-node: liqo") { Err(kept) } else { Ok(()) }
+    });
+    pair.kubectl(CONSUMER, &["-n", "shop", "delete", "pvc", "there", "here", "kept"]);
+    for left in
+        [&["get", "pv", "-l", "liqo.io/managed-by=storage"][..], &["-n", "liqo-storage", "get", "pvc"]]
+    {
+        eventually("nothing is left", || {
+            let left = pair.kubectl(CONSUMER, &[left, &["-o", "name"]].concat());
+            if left.is_empty() { Ok(()) } else { Err(left) }
+        });
+    }
+}
+
+/// By hand: the sandbox has nobody who makes volumes.
+fn a_real_volume_is_given(pair: &Pair) {
+    pair.kubectl(CONSUMER, &["wait", "--for=create", "namespace/liqo-storage", "--timeout=60s"]);
+    let all = ["-n", "liqo-storage", "get", "pvc", "-o", "jsonpath={.items[*].metadata.name}"];
+    eventually("the real claim", || {
+        let names = pair.kubectl(CONSUMER, &all);
+        if names.is_empty() { Err("no claim".to_owned()) } else { Ok(()) }
+    });
+    let name = pair.kubectl(CONSUMER, &all);
+    let claim = format!("{{name: {name}, namespace: liqo-storage}}");
+    let spec = "capacity: {storage: 1Mi}, accessModes: [ReadWriteOnce], hostPath: {path: /tmp/given}";
+    pair.apply(
+        CONSUMER,
+        &format!(
+            "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: given}}\nspec: {{claimRef: {claim}, {spec}}}\n"
+        ),
+    );
+}
+
+/// An image that nobody has.
+fn what_is_wrong_there_is_told(pair: &Pair) {
+    let resources = "resources: {requests: {cpu: 10m, memory: 8Mi}, limits: {memory: 8Mi}}";
+    let container = format!("{{name: app, image: localhost/nothing:1, imagePullPolicy: Never, {resources}}}");
+    pair.apply(
+        CONSUMER,
+        &format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: broken, namespace: shop}}\nspec: {{containers: [{container}]}}\n"
+        ),
+    );
+    eventually("the event is told", || {
+        let about =
+            ["-n", "shop", "get", "events", "--field-selector", "involvedObject.name=broken,type=Warning"];
+        let by = ["-o", "jsonpath={.items[*].source.component}"];
+        let tellers = pair.kubectl(CONSUMER, &[&about[..], &by].concat());
+        if tellers.contains("kubelet") { Ok(()) } else { Err(tellers) }
+    });
+    pair.kubectl(CONSUMER, &["-n", "shop", "delete", "pod", "broken"]);
 }
 
 /// Rights of the consumer, and what tells who a cluster is.
@@ -306,7 +383,11 @@ fn request(event: &Value, verb: &str) -> Request {
         group: text("apiGroup"),
         resource: format!("{}{part}", text("resource")),
         name: text("name"),
-        scope: if object["namespace"] == NAMESPACE { Scope::Namespace } else { Scope::Cluster },
+        scope: match object["namespace"].as_str() {
+            Some(NAMESPACE) => Scope::Namespace,
+            Some(NODE_LEASES) => Scope::NodeLeases,
+            _ => Scope::Cluster,
+        },
     }
 }
 
@@ -345,6 +426,15 @@ fn is_not_shown(rule: &Rule, verb: &str, resource: &str) -> bool {
     });
     is_given || LOOKED_AT.contains(&(verb, resource)) || RARE.contains(&(verb, resource, rule.scope))
 }
+
+/// A storage class to offer; nobody makes volumes of it.
+const CLASS: &str = "
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: example.com/nobody
+volumeBindingMode: WaitForFirstConsumer
+";
 
 const APPLICATION: &str = "
 apiVersion: v1
