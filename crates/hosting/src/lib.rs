@@ -13,6 +13,7 @@
 //!
 //! - A consumer gets what its contract says, over all its namespaces, and nothing once it has none.
 //! - What runs is made of what is known to be harmless: every field of a pod is passed, forced, dropped or refused by name.
+//! - A pod that runs follows its ShadowPod in all that Kubernetes lets be changed, within the same rules and contract.
 //! - A pod that vanished is made again, one that came to its end is not, also while the consumer is away.
 //! - Nothing is written while nothing changes, also after a restart.
 
