@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     /// How many pods are offloaded, one size after the other
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1000, MANY_PODS], value_name = "N")]
     pods: Vec<u32>,
+    /// How many endpoints a reflected Service has, one size after the other
+    #[arg(long, value_delimiter = ',', default_values_t = [1000, MANY_PODS], value_name = "N")]
+    endpoints: Vec<u32>,
     /// How often clusters with real nodes are started
     #[arg(long, default_value_t = 3, value_name = "N")]
     real_rounds: usize,
@@ -129,6 +132,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<()> {
         let usual: Vec<u32> = sizes.iter().copied().filter(|pods| *pods < MANY_PODS).collect();
         book.add("offloading at usual rates", || offloading::measure(&programs, None, &usual));
         book.add("offloading at high rates", || offloading::measure(&programs, Some(HIGH_RATE), sizes));
+        let endpoints = &arguments.endpoints;
+        book.add("reflection and failover", || offloading::soon(&programs, HIGH_RATE, endpoints));
     }
     let load_at_end = machine::load();
     println!("{}", table::draw(&book.measurements));

@@ -10,10 +10,13 @@ use anyhow::{Context, Result};
 use super::measure::{Baseline, Measurement, Samples, Unit};
 use super::peering::Programs;
 
+mod endpoints;
+mod failover;
+mod latency;
 mod load;
 mod pair;
 
-use pair::Pair;
+use pair::{Pair, Shape};
 
 /// At most so many times as long as without us, where Kubernetes itself is the brake.
 const TIMES_AT_USUAL_RATE: f64 = 1.10;
@@ -35,15 +38,37 @@ struct Run {
 
 /// The numbers of so many pods, at the rate of requests that Kubernetes' own controllers have, or at this one.
 pub(super) fn measure(programs: &Programs, rate: Option<u32>, sizes: &[u32]) -> Result<Vec<Measurement>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
-        let pair = Pair::start(programs, rate, sizes.iter().copied().max().unwrap_or(0)).await?;
+    runtime()?.block_on(async {
+        let lent = sizes.iter().copied().max().unwrap_or(0);
+        let pair = Pair::start(programs, Shape { rate, lent, own: 0, strategy: "Remote" }).await?;
         let mut measurements = Vec::new();
         for pods in sizes {
             measurements.extend(compare(&pair, rate, *pods).await?);
         }
         Ok(measurements)
     })
+}
+
+/// How soon things are known on the other side, and how soon pods are back when that side is gone.
+pub(super) fn soon(programs: &Programs, rate: u32, endpoints: &[u32]) -> Result<Vec<Measurement>> {
+    runtime()?.block_on(async {
+        let own = endpoints.iter().copied().max().unwrap_or(0);
+        let shape = Shape { rate: Some(rate), lent: 0, own, strategy: "LocalAndRemote" };
+        let pair = Pair::start(programs, shape).await?;
+        let mut measurements = Vec::new();
+        for pods in endpoints {
+            measurements.push(Box::pin(endpoints::measure(&pair, *pods)).await?);
+        }
+        pair.only_remote()?;
+        measurements.push(latency::measure(&pair).await?);
+        // The last, since nothing is left of the provider.
+        measurements.push(failover::measure(&pair).await?);
+        Ok(measurements)
+    })
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
 async fn compare(pair: &Pair, rate: Option<u32>, pods: u32) -> Result<Vec<Measurement>> {
@@ -111,5 +136,7 @@ fn one(
     Ok(Measurement { what, unit, samples: samples(value)?, target, baseline })
 }
 
+/// How often is looked for what nothing tells.
+const LOOK: Duration = Duration::from_millis(100);
 /// What has not come by then does not come.
 const PATIENCE: Duration = Duration::from_secs(900);

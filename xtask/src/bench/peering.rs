@@ -11,8 +11,6 @@ mod manager;
 mod objects;
 mod pair;
 
-pub(super) use manager::until;
-
 use super::two::SANDBOX;
 
 /// The programs under measurement, and where what they need besides is put.

@@ -70,7 +70,7 @@ async fn client(kubeconfig: &Path, context: &str) -> Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-fn sandbox(liqoctl: &Path, arguments: &[&str]) -> Result<String> {
+pub(super) fn sandbox(liqoctl: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(liqoctl);
     said(&command.args(["sandbox", "--name", SANDBOX]).args(arguments).stdin(Stdio::null()).output()?)
 }

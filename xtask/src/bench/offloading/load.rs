@@ -9,23 +9,32 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::PATIENCE;
-use crate::bench::peering::until;
+use super::{LOOK, PATIENCE};
 
-const NAME: &str = "load";
+pub(super) const NAME: &str = "load";
 /// Kept up by kwok and kubelets whether there are pods or not.
 const BACKGROUND: [&str; 4] = ["leases", "nodes", "tokenreviews", "subjectaccessreviews"];
 
-fn deployment(pods: u32) -> Result<Deployment> {
+/// A Deployment to measure with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) pods: u32,
+    /// Whether its pods may not leave the cluster.
+    pub(super) at_home: bool,
+}
+
+fn deployment(load: &Load) -> Result<Deployment> {
+    let nodes = if load.at_home { json!({ "type": "kwok" }) } else { json!({}) };
     Ok(serde_json::from_value(json!({
         "metadata": { "name": NAME },
         "spec": {
-            "replicas": pods,
+            "replicas": load.pods,
             "selector": { "matchLabels": { "app": NAME } },
             "template": {
                 "metadata": { "labels": { "app": NAME } },
                 "spec": {
                     "automountServiceAccountToken": false,
+                    "nodeSelector": nodes,
                     "containers": [{
                         "name": "app",
                         "image": "localhost/liqo/sandbox-app:1",
@@ -38,17 +47,19 @@ fn deployment(pods: u32) -> Result<Deployment> {
 }
 
 /// Seconds until all pods of a Deployment are ready.
-pub(super) async fn deploy(client: &Client, namespace: &str, pods: u32) -> Result<f64> {
+pub(super) async fn deploy(client: &Client, namespace: &str, load: &Load) -> Result<f64> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let started = Instant::now();
-    deployments.create(&PostParams::default(), &deployment(pods)?).await?;
-    let wanted = i32::try_from(pods)?;
+    deployments.create(&PostParams::default(), &deployment(load)?).await?;
+    let wanted = i32::try_from(load.pods)?;
     let all_ready = |found: Option<&Deployment>| {
         let status = found.and_then(|found| found.status.as_ref());
         status.and_then(|status| status.ready_replicas) == Some(wanted)
     };
     let ready = await_condition(deployments.clone(), NAME, all_ready);
-    tokio::time::timeout(PATIENCE, ready).await.with_context(|| format!("{pods} pods are not ready"))??;
+    tokio::time::timeout(PATIENCE, ready)
+        .await
+        .with_context(|| format!("{} pods are not ready", load.pods))??;
     Ok(started.elapsed().as_secs_f64())
 }
 
@@ -57,11 +68,12 @@ pub(super) async fn remove(client: &Client, namespace: &str) -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     deployments.delete(NAME, &DeleteParams::foreground()).await?;
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    until("pods are still there", async || {
-        let left = pods.list_metadata(&ListParams::default().limit(1)).await?.items.len();
-        if left == 0 { Ok(()) } else { anyhow::bail!("some are left") }
-    })
-    .await
+    let deadline = Instant::now() + PATIENCE;
+    while !pods.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
+        anyhow::ensure!(Instant::now() < deadline, "pods are still there after {} s", PATIENCE.as_secs());
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
 }
 
 /// Requests that an API server has answered so far, but watches and what goes on anyway.
@@ -70,7 +82,10 @@ pub(super) async fn requests(client: &Client) -> Result<f64> {
     let text = client.request_text(request).await?;
     let lines = text.lines().filter(|line| line.starts_with("apiserver_request_total{"));
     let counted = lines.filter(|line| {
-        let has = |label: &str, value: &str| line.contains(&format!("{label}=\"{value}\""));
+        // With what comes before it: `resource` is also how `subresource` ends.
+        let has = |label: &str, value: &str| {
+            ['{', ','].iter().any(|before| line.contains(&format!("{before}{label}=\"{value}\"")))
+        };
         !has("verb", "WATCH")
             && !has("verb", "LIST")
             && !BACKGROUND.iter().any(|name| has("resource", name))

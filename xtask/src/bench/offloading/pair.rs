@@ -5,15 +5,28 @@ use std::ops::Deref;
 use anyhow::{Context, Result};
 use kube::Client;
 
-use super::{Run, load};
+use super::Run;
+use super::load::{self, Load};
 use crate::bench::peering::Programs;
-use crate::bench::two::{CONSUMER, PROVIDER, Two};
+use crate::bench::two::{CONSUMER, PROVIDER, Two, sandbox};
 
 /// The namespace of the measured Deployment, in both clusters.
-const NAMESPACE: &str = "load";
+pub(super) const NAMESPACE: &str = "load";
 const METRICS: u16 = 8080;
 /// Pods of one hollow node that are offered, a little less than it has room for.
 const PODS_PER_NODE: u32 = 90;
+
+/// What the two clusters have room for, and where pods of the consumer may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Requests a second of Kubernetes' controllers, where not their own.
+    pub(super) rate: Option<u32>,
+    /// Pods on hollow nodes of the provider.
+    pub(super) lent: u32,
+    /// Pods on hollow nodes of the consumer.
+    pub(super) own: u32,
+    pub(super) strategy: &'static str,
+}
 
 /// Two clusters with liqo in pods; gone when it is let go of.
 pub(super) struct Pair(Two);
@@ -27,35 +40,52 @@ impl Deref for Pair {
 }
 
 impl Pair {
-    /// Two clusters that peered, with room for so many pods.
-    pub(super) async fn start(programs: &Programs, rate: Option<u32>, pods: u32) -> Result<Self> {
+    /// Two clusters that peered.
+    pub(super) async fn start(programs: &Programs, shape: Shape) -> Result<Self> {
         let file = programs.out.join("offloading-bench.yaml");
-        let rate = rate.map(|rate| format!("\n  clientRate: {rate}")).unwrap_or_default();
-        let nodes = pods.div_ceil(PODS_PER_NODE).max(20);
+        let rate = shape.rate.map(|rate| format!("\n  clientRate: {rate}")).unwrap_or_default();
+        let hollow = |pods: u32| pods.div_ceil(PODS_PER_NODE);
         let spec = format!(
-            "clusters:\n- name: {CONSUMER}{rate}\n- name: {PROVIDER}\n  hollowNodes: {nodes}{rate}\n"
+            "clusters:\n- name: {CONSUMER}\n  hollowNodes: {}{rate}\n- name: {PROVIDER}\n  hollowNodes: {}{rate}\n",
+            hollow(shape.own),
+            hollow(shape.lent).max(20),
         );
         std::fs::write(&file, spec).with_context(|| format!("cannot write {}", file.display()))?;
         let pair = Self(Two::start(programs, &["--file", &file.display().to_string()]).await?);
-        pair.peer()?;
+        pair.peer(shape)?;
         Ok(pair)
     }
 
-    fn peer(&self) -> Result<()> {
+    fn peer(&self, shape: Shape) -> Result<()> {
         for cluster in [CONSUMER, PROVIDER] {
             self.liqoctl(cluster, &["install", "sandbox"])?;
             self.kubectl(cluster, &["create", "namespace", NAMESPACE])?;
+            // What is measured runs on hollow nodes alone.
+            self.kubectl(cluster, &["cordon", &format!("{cluster}-1")])?;
         }
-        // What is measured runs on hollow nodes alone.
-        self.kubectl(PROVIDER, &["cordon", "provider-1"])?;
         self.kubectl(PROVIDER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
+        if shape.own > 0 {
+            self.kubectl(CONSUMER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
+        }
         let command = self.liqoctl(PROVIDER, &["generate-add-command", "--only-command"])?;
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
         self.liqoctl(CONSUMER, &words)?;
         self.kubectl(CONSUMER, &["wait", "--for=create", "node/liqo-provider", "--timeout=60s"])?;
         self.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node/liqo-provider", "--timeout=60s"])?;
-        self.liqoctl(CONSUMER, &["offload", "namespace", NAMESPACE, "--pod-offloading-strategy", "Remote"])?;
+        let offload = ["offload", "namespace", NAMESPACE, "--pod-offloading-strategy", shape.strategy];
+        self.liqoctl(CONSUMER, &offload)?;
         Ok(())
+    }
+
+    /// Nothing is placed on nodes of the consumer any more.
+    pub(super) fn only_remote(&self) -> Result<()> {
+        self.kubectl(CONSUMER, &["cordon", "-l", "type=kwok"]).map(drop)
+    }
+
+    /// Stops a whole cluster.
+    pub(super) async fn stop(&self, cluster: &'static str) -> Result<()> {
+        let liqoctl = self.liqoctl.clone();
+        tokio::task::spawn_blocking(move || sandbox(&liqoctl, &["stop", cluster])).await?.map(drop)
     }
 
     /// The Deployment directly in the provider.
@@ -70,7 +100,7 @@ impl Pair {
 
     async fn run(&self, client: &Client, pods: u32) -> Result<Run> {
         let (requests, cpu) = (self.requests().await?, self.cpu()?);
-        let seconds = load::deploy(client, NAMESPACE, pods).await?;
+        let seconds = load::deploy(client, NAMESPACE, &Load { pods, at_home: false }).await?;
         let run = Run {
             seconds,
             requests_per_pod: (self.requests().await? - requests) / f64::from(pods),

@@ -114,7 +114,7 @@ impl Drop for Manager {
 }
 
 /// Asks until there is an answer.
-pub(in crate::bench) async fn until<T>(what: &str, ask: impl AsyncFn() -> Result<T>) -> Result<T> {
+pub(super) async fn until<T>(what: &str, ask: impl AsyncFn() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match ask().await {
