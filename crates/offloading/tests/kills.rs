@@ -66,7 +66,7 @@ async fn a_room_killed_after_each_write_comes_to_the_same_end() {
         }
         let (last, stage) = (fuse.last(), *life.stage.lock());
         drop(process);
-        let process = world.start().await;
+        let process = world.start_with(Fuse::never()).await;
         live(&world, &life).await;
         nothing_is_left(&world, &life.name).await;
         drop(process);

@@ -16,7 +16,7 @@ use liqo_api::names::Identity;
 use liqo_api::{NamespaceMap, NamespaceOffloading};
 use liqo_core::Resources;
 use liqo_kit::Supervisor;
-use liqo_kit::clusters::{ClientConfig, Clusters, Credentials};
+use liqo_kit::clusters::{ClientConfig, Clusters, Credentials, client};
 use liqo_kit::lease::{Campaign, Leadership, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
@@ -91,12 +91,16 @@ impl<'a> World<'a> {
 
     /// Starts the room, and has the API server ask it about pods.
     pub(crate) async fn start(&self) -> Process {
-        self.start_with(Fuse::never()).await
+        self.run(|config| client(config, &ClientConfig::default()).unwrap()).await
     }
 
     /// Starts the room, whose requests go through `fuse`, here and at providers.
     pub(crate) async fn start_with(&self, fuse: Fuse) -> Process {
         self.reach_through(&fuse).await;
+        self.run(|config| fuse.client(config).unwrap()).await
+    }
+
+    async fn run(&self, connect: impl FnOnce(&kube::Config) -> kube::Client) -> Process {
         let mut config = self.home.config().await;
         config.auth_info.impersonate = Some(format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}"));
         let listener = TcpListener::bind((self.address, 0)).await.unwrap();
@@ -110,12 +114,7 @@ impl<'a> World<'a> {
             look: Duration::from_millis(100),
             ..Settings::new(NAMESPACE.parse().unwrap(), "manager-0")
         };
-        let room = Room::new(
-            fuse.client(&config).unwrap(),
-            settings,
-            self.own.subscribe(),
-            self.providers.subscribe(),
-        );
+        let room = Room::new(connect(&config), settings, self.own.subscribe(), self.providers.subscribe());
         runtime.spawn(run(room, self.client.clone(), listener.into_std().unwrap()));
         self.ask_at(port).await;
         Process(Some(runtime))
