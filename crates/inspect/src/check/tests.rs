@@ -100,7 +100,7 @@ fn a_role_must_allow_what_this_version_does_and_nothing_is_said_about_others() {
     expect(
         &short,
         Failed,
-        &["Role liqo-controller-manager lacks: get leases.coordination.k8s.io"],
+        &["Role liqo-controller-manager lacks: ", "get leases.coordination.k8s.io"],
         "liqoctl install again",
     );
     let other = short.set("ClusterConfig", "/status/version", &json!("0.0.9"));

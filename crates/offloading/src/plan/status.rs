@@ -9,7 +9,7 @@ use liqo_api::namespace_offloading::{
     ConditionStatus, OffloadingPhase, RemoteNamespaceCondition, RemoteNamespaceConditionType,
     RemoteNamespaceConditions,
 };
-use liqo_api::{NamespaceOffloading, NamespaceOffloadingStatus, conditions};
+use liqo_api::{NamespaceMap, NamespaceOffloading, NamespaceOffloadingStatus, conditions};
 use liqo_core::names::ClusterId;
 use liqo_providers::Health;
 
@@ -164,8 +164,7 @@ fn condition(
 fn of_cluster(view: &View<'_>, offloading: &NamespaceOffloading, cluster: &ClusterId) -> Option<Told> {
     let namespace = offloading.namespace().unwrap_or_default();
     let verdict = verdict(view, Some(offloading), cluster);
-    let original = view.index.original(cluster);
-    let mapped = original.is_some_and(|map| map.spec.desired_mapping.contains_key(&namespace));
+    let mapped = is_mapped(view, cluster, &namespace);
     let lends = view.index.peers.get(cluster).is_some_and(|peer| peer.lends);
     let shown = view.index.nodes_of(cluster).next().is_some();
     if !mapped && !lends && !shown {
@@ -183,6 +182,16 @@ fn of_cluster(view: &View<'_>, offloading: &NamespaceOffloading, cluster: &Clust
         Ready::new(ConditionStatus::False, "NotRequired", "the namespace does not extend to this cluster")
     };
     Some(Told { required: verdict.required, why: (verdict.reason, verdict.message), ready, mapped })
+}
+
+/// Whether the namespace is there, or somebody is still to be told that it should not be: the map here alone does not
+/// tell, since the copy there is written at the same time and may come later.
+fn is_mapped(view: &View<'_>, cluster: &ClusterId, namespace: &str) -> bool {
+    let copy = view.index.copy(cluster);
+    let asked = |map: &NamespaceMap| map.spec.desired_mapping.contains_key(namespace);
+    let given = copy.and_then(|copy| copy.status.as_ref());
+    view.index.original(cluster).into_iter().chain(copy).any(asked)
+        || given.is_some_and(|status| status.current_mapping.contains_key(namespace))
 }
 
 fn readiness(view: &View<'_>, cluster: &ClusterId, namespace: &str) -> Ready {

@@ -116,6 +116,25 @@ fn pods_that_do_not_leave_do_not_keep_the_namespace_for_ever() {
 }
 
 #[test]
+fn a_namespace_is_told_to_be_gone_when_the_provider_says_so() {
+    let mut world = World::new().with_provider("milan", &[("tier", "gold")]).with_provider("rome", &[]);
+    world.offload("shop", &json!({}));
+    world.settle();
+    world.slow("rome");
+    world.change("shop", &selector("tier", "In", &["gold"]));
+    world.settle();
+    world.drained("shop", "rome");
+    world.settle();
+    let told = |world: &World| world.condition("shop", "rome", RemoteNamespaceConditionType::Ready).reason;
+    assert_eq!(world.phase("shop"), Some(OffloadingPhase::InProgress), "{world:?}");
+    assert_eq!(told(&world), "Withdrawing");
+    world.quick("rome");
+    world.settle();
+    assert_eq!(world.phase("shop"), Some(OffloadingPhase::Ready), "{world:?}");
+    assert_eq!(told(&world), "NotRequired");
+}
+
+#[test]
 fn deletion_waits_for_pods_then_for_the_providers_and_then_ends() {
     let mut world = World::new().with_provider("milan", &[]);
     world.offload("shop", &json!({}));
