@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -23,6 +25,9 @@ use crate::objects;
 
 #[cfg(test)]
 mod tests;
+
+/// How long one watch may be behind another before what it has not told counts as gone.
+const LATE: Duration = Duration::from_secs(2);
 
 /// What is known of one object.
 #[derive(Debug)]
@@ -49,6 +54,21 @@ pub(crate) struct Index {
     pub(crate) reported: BTreeSet<String>,
     /// Objects that could not be written, and why; until they are.
     pub(crate) failures: BTreeMap<String, String>,
+    /// Since when the ConfigMap is seen without the Secret.
+    pub(crate) keyless_since: Option<Timestamp>,
+}
+
+impl Index {
+    fn note_keyless(&mut self) {
+        let keyless = self.secret.synced && self.secret.object.is_none() && self.config_map.object.is_some();
+        self.keyless_since = keyless.then(|| self.keyless_since.unwrap_or_else(Timestamp::now));
+    }
+
+    /// How much longer a missing Secret is only late. It is made before the ConfigMap, but two watches tell in any order.
+    pub(crate) fn late(&self, now: Timestamp) -> Option<Duration> {
+        let waited = Duration::try_from(now.duration_since(self.keyless_since?)).ok()?;
+        LATE.checked_sub(waited).filter(|left| !left.is_zero())
+    }
 }
 
 /// The ConfigMap that everyone may read.
@@ -168,17 +188,20 @@ macro_rules! one_object {
             fn apply(&mut self, key: &Key, object: $kind) {
                 if key.name() == $name {
                     self.$field.object = Some(object);
+                    self.note_keyless();
                 }
             }
 
             fn delete(&mut self, key: &Key) {
                 if key.name() == $name {
                     self.$field.object = None;
+                    self.note_keyless();
                 }
             }
 
             fn synced(&mut self) {
                 self.$field.synced = true;
+                self.note_keyless();
             }
         }
     };

@@ -77,7 +77,7 @@ pub(crate) struct Report {
 }
 
 /// Judges what is known.
-pub(crate) fn judge(index: &Index, settings: &Settings) -> Verdict {
+pub(crate) fn judge(index: &Index, settings: &Settings, now: Timestamp) -> Verdict {
     if !index.secret.synced || !index.config_map.synced {
         return Verdict::Unknown;
     }
@@ -85,6 +85,7 @@ pub(crate) fn judge(index: &Index, settings: &Settings) -> Verdict {
     let refuse = |refusal: Refusal| Verdict::Refused(refusal);
     match (&index.secret.object, published) {
         (None, None) => Verdict::Missing,
+        (None, Some(_)) if index.late(now).is_some() => Verdict::Unknown,
         (None, Some(published)) => refuse(advice::key_lost(settings, published)),
         (Some(kept), _) => match &kept.identity {
             Err(problem) => refuse(advice::key_unreadable(settings, problem, published)),
@@ -98,7 +99,7 @@ pub(crate) fn judge(index: &Index, settings: &Settings) -> Verdict {
 
 /// The writes that are still missing, in the order in which they are to be made.
 pub(crate) fn plan(index: &Index, settings: &Settings, now: Timestamp) -> Vec<Step> {
-    let verdict = judge(index, settings);
+    let verdict = judge(index, settings, now);
     match &verdict {
         Verdict::Unknown => return Vec::new(),
         // Nothing else is true before this has been seen.

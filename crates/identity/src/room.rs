@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use liqo_api::ClusterConfig;
 use liqo_api::cluster_config::{CLUSTER_CONFIG, CLUSTER_ID_CONFIG_MAP, IDENTITY_SECRET};
@@ -115,7 +116,7 @@ impl Room {
     }
 
     fn judge(&self) -> Verdict {
-        judge(&self.0.index.read(), &self.0.settings)
+        judge(&self.0.index.read(), &self.0.settings, Timestamp::now())
     }
 
     /// Publishes what the objects say, and logs when that changes.
@@ -132,8 +133,10 @@ impl Room {
                 log(&verdict, !former.is_empty());
                 former = said;
             }
-            if changes.changed().await.is_err() {
-                return;
+            let late = self.0.index.read().late(Timestamp::now());
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(late.unwrap_or_default()), if late.is_some() => {}
             }
         }
     }

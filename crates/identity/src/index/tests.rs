@@ -101,3 +101,18 @@ fn another_object_than_the_one_asked_for_is_ignored() {
     Indexed::<Kept>::synced(&mut index);
     assert!(index.secret.synced && !index.config_map.synced);
 }
+
+#[test]
+fn a_secret_that_another_watch_was_quicker_than_is_late_and_not_lost() {
+    let mut index = Index::default();
+    let published = Published::read(&objects::config_map(&identity(), "liqo"));
+    Indexed::<Kept>::synced(&mut index);
+    index.apply(&Key::namespaced("liqo", CLUSTER_ID_CONFIG_MAP), published);
+    let seen = index.keyless_since.unwrap();
+    assert_eq!(index.late(seen), Some(LATE));
+    assert_eq!(index.late(seen + LATE), None);
+    // A clock that was set back does not make it late for ever.
+    assert_eq!(index.late(seen - LATE), None);
+    index.apply(&Key::namespaced("liqo", IDENTITY_SECRET), on_wire(&secret()));
+    assert_eq!((index.keyless_since, index.late(seen)), (None, None));
+}

@@ -92,7 +92,7 @@ impl World {
     }
 
     fn refusal(&self) -> Refusal {
-        match judge(&self.index, &self.settings) {
+        match judge(&self.index, &self.settings, now()) {
             Verdict::Refused(refusal) => refusal,
             other => panic!("not refused: {other:?}"),
         }
@@ -161,7 +161,7 @@ fn nothing_is_decided_before_secret_and_config_map_were_seen() {
         world.index.secret.synced = secret;
         world.index.config_map.synced = config_map;
         assert!(world.plan().is_empty(), "{secret} {config_map}");
-        assert!(matches!(judge(&world.index, &world.settings), Verdict::Unknown));
+        assert!(matches!(judge(&world.index, &world.settings, now()), Verdict::Unknown));
     }
 }
 

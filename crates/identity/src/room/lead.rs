@@ -49,10 +49,11 @@ impl Room {
         while !leadership.ended().is_cancelled() {
             changes.borrow_and_update();
             self.enqueue_missing(queue);
+            let late = self.0.index.read().late(Timestamp::now());
             tokio::select! {
                 () = leadership.ended().cancelled() => {}
                 _ = changes.changed() => {}
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = tokio::time::sleep(late.unwrap_or(LOOK_AGAIN)) => {}
             }
         }
         *self.0.leading.lock() = None;
