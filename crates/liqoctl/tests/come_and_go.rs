@@ -4,6 +4,7 @@
 #[path = "support/cli.rs"]
 mod support;
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -80,9 +81,13 @@ fn up_repairs_what_a_killed_up_left_and_does_nothing_when_it_runs() {
 #[test]
 fn two_sandboxes_with_the_same_cluster_names_do_not_disturb_each_other() {
     let (one, two) = (Cli::new("left"), Cli::new("right"));
-    let mut starting = [&one, &two].map(|cli| cli.start(&["up", "--clusters", "same", "--nodes", "0"]));
-    for up in &mut starting {
-        assert!(up.wait().unwrap().success());
+    let starting = [&one, &two].map(|cli| {
+        let mut up = cli.command(&["up", "--clusters", "same", "--nodes", "0"]);
+        up.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    for up in starting {
+        let ended = up.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", all_text(&ended));
     }
     one.ok(&["kubectl", "same", "--", "create", "namespace", "left"]);
     let names = two.ok(&["kubectl", "same", "--", "get", "namespaces", "-o", "name"]);

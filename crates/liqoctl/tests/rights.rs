@@ -122,7 +122,36 @@ fn an_application_runs_there(pair: &Pair) -> String {
     let log = pair.kubectl(CONSUMER, &["-n", "shop", "logs", "deployment/shop"]);
     assert!(!log.is_empty());
     let name = "jsonpath={.status.remoteNamespaceName}";
-    pair.kubectl(CONSUMER, &["-n", "shop", "get", "namespaceoffloading", "offloading", "-o", name])
+    let remote =
+        pair.kubectl(CONSUMER, &["-n", "shop", "get", "namespaceoffloading", "offloading", "-o", name]);
+    a_pod_is_changed_while_it_runs(pair, &remote);
+    remote
+}
+
+fn a_pod_is_changed_while_it_runs(pair: &Pair, remote: &str) {
+    let name = ["-n", "shop", "get", "pods", "-l", "app=shop", "-o", "jsonpath={.items[0].metadata.name}"];
+    let pod = format!("pod/{}", pair.kubectl(CONSUMER, &name));
+    let changes = [
+        ("", r#"{"metadata":{"labels":{"colour":"green"}}}"#, ".metadata.labels.colour}=green"),
+        (
+            "resize",
+            r#"{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"15m"}}}]}}"#,
+            ".spec.containers[0].resources.requests.cpu}=15m",
+        ),
+        (
+            "ephemeralcontainers",
+            r#"{"spec":{"ephemeralContainers":[{"name":"looker","image":"localhost/liqo/sandbox-app:1",
+                "imagePullPolicy":"Never"}]}}"#,
+            ".spec.ephemeralContainers[0].name}=looker",
+        ),
+    ];
+    for (part, patch, seen) in changes {
+        let mut words = vec!["-n", "shop", "patch", &pod, "--type=strategic", "-p", patch];
+        words.extend(["--subresource", part].into_iter().filter(|_| !part.is_empty()));
+        pair.kubectl(CONSUMER, &words);
+        let seen = format!("--for=jsonpath={{{seen}");
+        pair.kubectl(PROVIDER, &["-n", remote, "wait", &pod, &seen, "--timeout=60s"]);
+    }
 }
 
 /// The API server shows a certificate; others, such as those who collect metrics, show a token.

@@ -15,6 +15,9 @@ use crate::installation::Installation;
 
 /// How often new pods are looked for, and a log that ended is opened again: a restart takes about as long.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How long a log may be silent before is asked whether its container still runs: a kubelet may miss that it ended, and
+/// then never ends the log.
+const SILENT: Duration = Duration::from_secs(5);
 /// Lines that wait to be shown; a slow terminal slows the reading down.
 const WAITING: usize = 1024;
 
@@ -89,8 +92,15 @@ impl Reader {
         log: &mut Log,
         last: &mut Option<Timestamp>,
     ) -> Result<(), mpsc::error::SendError<Told>> {
-        // A cut in the middle is like an end: it is opened again.
-        while let Ok(Some(line)) = log.next().await {
+        let life = self.life().await;
+        loop {
+            let line = match tokio::time::timeout(SILENT, log.next()).await {
+                Ok(Ok(Some(line))) => line,
+                // A cut in the middle is like an end: it is opened again.
+                Ok(_) => return Ok(()),
+                Err(_) if self.life().await == life => continue,
+                Err(_) => return Ok(()),
+            };
             let time = line.time.parse::<Timestamp>().ok();
             if time.is_some() && time <= *last {
                 continue;
@@ -98,7 +108,13 @@ impl Reader {
             *last = time.or(*last);
             self.sender.send(Told::Line(line)).await?;
         }
-        Ok(())
+    }
+
+    /// How often the container was started again, where that is known.
+    async fn life(&self) -> Option<i32> {
+        let pod = self.pods.get(&self.source.pod).await.ok()?;
+        let containers = pod.status?.container_statuses?;
+        containers.iter().find(|it| it.name == self.source.container).map(|it| it.restart_count)
     }
 
     /// Whether the pod is no more, or another has its name.

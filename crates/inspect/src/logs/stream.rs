@@ -12,6 +12,8 @@ use super::{Line, LogRequest, Source};
 pub(super) struct Log {
     source: Source,
     reader: Box<dyn AsyncBufRead + Send + Unpin>,
+    /// What has come of the next line, kept here because whoever waits for it may do something else in between.
+    partial: Vec<u8>,
 }
 
 impl Log {
@@ -39,13 +41,14 @@ impl Log {
             ..LogParams::default()
         };
         let reader = Box::new(Box::pin(pods.log_stream(&source.pod, &parameters).await?));
-        Ok(Self { source: source.clone(), reader })
+        Ok(Self { source: source.clone(), reader, partial: Vec::new() })
     }
 
-    /// The next line; none at the end.
+    /// The next line; none at the end. Nothing is lost if it is not waited for to the end.
     pub(super) async fn next(&mut self) -> std::io::Result<Option<Line>> {
-        let mut bytes = Vec::new();
-        if self.reader.read_until(b'\n', &mut bytes).await? == 0 {
+        self.reader.read_until(b'\n', &mut self.partial).await?;
+        let bytes = std::mem::take(&mut self.partial);
+        if bytes.is_empty() {
             return Ok(None);
         }
         let line = String::from_utf8_lossy(&bytes);
