@@ -10,8 +10,8 @@ use liqo_kit::clusters::{ClientConfig, client};
 
 use crate::VERSION;
 
-/// Watches of this process on its own cluster; one connection holds as many.
-const WATCHES: usize = 64;
+/// Watches of this process on its own cluster: those of its rooms, and a few more for each namespace that is offloaded.
+const WATCHES: usize = 2048;
 
 /// A client: of the pod's own account, or of a kubeconfig. The API server is told that `agent` asks.
 pub(crate) async fn connect(agent: &str, kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
