@@ -37,6 +37,8 @@ mod links;
 const WATCHES_AT_PEER: usize = 8;
 /// Requests to one peer at once.
 const REQUESTS_AT_PEER: usize = 8;
+/// How long a connection to a peer may take to come about: TCP and TLS from the other end of the world, and a lost packet.
+const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// After so much silence a peer is asked whether it is still there, and must answer within that: what is agreed on waits for
 /// a link that was cut and is whole again until the old connections are known to be dead.
 const ASK_AFTER: Duration = Duration::from_secs(5);
@@ -75,6 +77,7 @@ impl Room {
         ClientConfig {
             max_watches: WATCHES_AT_PEER,
             max_requests: REQUESTS_AT_PEER,
+            connect_timeout: CONNECT_WITHIN,
             keep_alive: (ASK_AFTER, ANSWER_WITHIN),
             ..ClientConfig::default()
         }

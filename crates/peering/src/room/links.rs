@@ -22,9 +22,9 @@ use crate::parting::Purpose;
 /// Writes that may wait for one peer: a handful each of requests, offers and contracts.
 const WAITING_WRITES: usize = 64;
 
-/// How long a peer that did not answer is left alone at most. Together with the time that a connection may take to come
-/// about (5 s), it is within ten seconds that a peer is found again.
-const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(5);
+/// How long a peer that did not answer is left alone at most. Who waits for a connection that another has begun may wait
+/// for it and then for one of its own: with these two it is within ten seconds that a peer is found again.
+const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(3);
 
 /// The places that we look at.
 #[derive(Default)]
@@ -201,7 +201,11 @@ impl Room {
             capacity: WAITING_WRITES,
             concurrency: self.0.settings.writes,
             timeout: WRITE_TIMEOUT,
-            backoff: BackoffPolicy { min: Duration::from_millis(50), ..BackoffPolicy::default() },
+            backoff: BackoffPolicy {
+                min: Duration::from_millis(50),
+                max: LOOK_AGAIN_WITHIN,
+                ..BackoffPolicy::default()
+            },
             field_manager: FIELD_MANAGER.to_owned(),
             gate: Some(Arc::new(move || gate.leads())),
             observer: Some(Arc::new(move |target: &Target, outcome: &Outcome| {
