@@ -34,6 +34,8 @@ struct Run {
     seconds: f64,
     requests_per_pod: f64,
     own_milliseconds_per_pod: f64,
+    /// Of the consumer's and the provider's manager, with all pods there.
+    memory: (f64, f64),
 }
 
 /// The numbers of so many pods, at the rate of requests that Kubernetes' own controllers have, or at this one.
@@ -78,16 +80,18 @@ async fn compare(pair: &Pair, rate: Option<u32>, pods: u32) -> Result<Vec<Measur
     let after = pair.memory()?;
     eprintln!(
         "  {pods} pods: {:.2} s and {:.1} requests a pod, of our own {:.2} ms; without us {:.2} s and {:.1}; memory \
-         {:.0} and {:.0} MB, before {:.0} and {:.0}",
+         {:.0} and {:.0} MB, before {:.0} and {:.0}, afterwards {:.0} and {:.0}",
         ours.seconds,
         ours.requests_per_pod,
         ours.own_milliseconds_per_pod,
         vanilla.seconds,
         vanilla.requests_per_pod,
-        after.0,
-        after.1,
+        ours.memory.0,
+        ours.memory.1,
         before.0,
-        before.1
+        before.1,
+        after.0,
+        after.1
     );
     let (how, times) = match rate {
         Some(rate) => (format!("{rate} requests/s"), TIMES_AT_HIGH_RATE),
@@ -117,9 +121,15 @@ async fn compare(pair: &Pair, rate: Option<u32>, pods: u32) -> Result<Vec<Measur
         )?,
     ];
     let target = (pods >= MANY).then_some(MEGABYTES);
-    for (side, after, before) in [("consumer", after.0, before.0), ("provider", after.1, before.1)] {
+    let sides = [
+        ("consumer", ours.memory.0, after.0, before.0),
+        ("provider", ours.memory.1, after.1, before.1),
+    ];
+    for (side, with, after, before) in sides {
         let what = format!("{side}'s manager with {pods} pods, {how}");
-        told.push(one(what, Unit::Megabytes, after, target, ("before", before))?);
+        told.push(one(what, Unit::Megabytes, with, target, ("before", before))?);
+        let what = format!("{side}'s manager after {pods} pods are gone, {how}");
+        told.push(one(what, Unit::Megabytes, after, None, ("before", before))?);
     }
     Ok(told)
 }

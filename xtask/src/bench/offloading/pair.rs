@@ -105,6 +105,8 @@ impl Pair {
             seconds,
             requests_per_pod: (self.requests().await? - requests) / f64::from(pods),
             own_milliseconds_per_pod: (self.cpu()? - cpu) * 1e3 / f64::from(pods),
+            // While they are there.
+            memory: self.memory()?,
         };
         load::remove(client, NAMESPACE).await?;
         Ok(run)
