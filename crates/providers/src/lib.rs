@@ -9,10 +9,13 @@
 //!  identity Secrets ───┘      ▲
 //!        └──▶ one client each ┴── a real request every two seconds: does it answer?
 //! ```
+//!
+//! Whether the nodes behind a provider's API server answer is measured by who knows the pods there, with [`nodes`].
 
 mod access;
 mod health;
 mod index;
+pub mod nodes;
 mod pulse;
 mod watched;
 
