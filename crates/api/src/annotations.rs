@@ -49,6 +49,10 @@ pub const FAILOVER: &str = "liqo.io/failover";
 /// Value of [`FAILOVER`]: pods wait for their provider for ever.
 pub const FAILOVER_NEVER: &str = "never";
 
+/// On a [`NamespaceOffloading`](crate::NamespaceOffloading) or its namespace, with the value `true` or a number of seconds:
+/// when a provider answers again, and did so for that long, pods that were started elsewhere while it was away go back.
+pub const FAIL_BACK: &str = "liqo.io/fail-back";
+
 /// On a namespace made for a peer: `namespace/name` of the [`NamespaceMap`](crate::NamespaceMap) that asked for it.
 pub const MANAGED_BY_NAMESPACE_MAP: &str = "liqo.io/managed-by-namespace-map";
 
@@ -93,6 +97,9 @@ pub const DRAIN: &str = "virtual-node.liqo.io/drain";
 
 /// On a virtual node that is being emptied: since when, as RFC 3339.
 pub const DRAINING_SINCE: &str = "virtual-node.liqo.io/draining-since";
+
+/// On a virtual node whose provider answers again: from when until when it did not, as RFC 3339, with a slash between.
+pub const LAST_OUTAGE: &str = "virtual-node.liqo.io/last-outage";
 
 /// On a virtual node: the keys of the labels that it has from the provider's offer or from the administrator's flags,
 /// separated by commas. Other labels are not Liqo's to change.

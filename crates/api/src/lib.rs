@@ -63,6 +63,7 @@ pub mod names;
 pub mod namespace_map;
 pub mod namespace_offloading;
 pub mod network_config;
+pub mod outage;
 pub mod resource_offer;
 pub mod resource_request;
 mod schema;

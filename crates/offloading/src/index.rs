@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::core::v1::{Namespace, Node, NodeSpec};
 use kube::ResourceExt;
 use liqo_api::names::{self, NAMESPACE_OFFLOADING};
+use liqo_api::outage::Outage;
 use liqo_api::{NamespaceMap, NamespaceOffloading, labels};
 use liqo_core::names::ClusterId;
 use liqo_kit::index::Grouped;
 use liqo_kit::{Index as Indexed, Key};
 use liqo_providers::{ByCluster, Health, Provider};
 
+use crate::fail_back::FailBack;
 use crate::failover::Failover;
 use crate::placement::Placement;
 use crate::selector::NodeView;
@@ -34,12 +36,26 @@ pub(crate) enum Subject {
 pub(crate) struct NodeFacts {
     pub(crate) cluster: ClusterId,
     labels: BTreeMap<String, String>,
+    /// When its provider last did not answer.
+    pub(crate) outage: Option<Outage>,
+    /// Whether pods may come to it now.
+    pub(crate) usable: bool,
 }
 
 impl NodeFacts {
     pub(crate) fn read(node: &Node) -> Option<Self> {
         let cluster = node.labels().get(labels::REMOTE_CLUSTER_ID)?.parse().ok()?;
-        Some(Self { cluster, labels: node.labels().clone() })
+        let spec = node.spec.as_ref();
+        let away = |spec: &NodeSpec| {
+            spec.unschedulable == Some(true)
+                || spec.taints.iter().flatten().any(|taint| taint.key == names::UNREACHABLE_TAINT)
+        };
+        Some(Self {
+            cluster,
+            labels: node.labels().clone(),
+            outage: Outage::read(node.annotations()),
+            usable: !spec.is_some_and(away),
+        })
     }
 
     /// The node as selectors see it.
@@ -191,14 +207,25 @@ impl Index {
             strategy: offloading.spec.pod_offloading_strategy,
             selector: offloading.spec.cluster_selector.clone(),
             failover: self.failover(namespace).unwrap_or_default(),
+            prefer_remote: self.fail_back(namespace).is_ok_and(|it| it != FailBack::Never),
         })
     }
 
     /// How long the pods of a namespace wait for a provider that does not answer.
     pub(crate) fn failover(&self, namespace: &str) -> Result<Failover, String> {
+        Failover::read(self.annotations(namespace))
+    }
+
+    /// Whether the pods of a namespace go back to a provider that answers again.
+    pub(crate) fn fail_back(&self, namespace: &str) -> Result<FailBack, String> {
+        FailBack::read(self.annotations(namespace))
+    }
+
+    /// What is noted on the NamespaceOffloading, and on the namespace.
+    fn annotations(&self, namespace: &str) -> impl Iterator<Item = &BTreeMap<String, String>> {
         let offloading = self.offloadings.get(namespace).map(ResourceExt::annotations);
         let namespace = self.namespaces.get(namespace).map(ResourceExt::annotations);
-        Failover::read(offloading.into_iter().chain(namespace))
+        offloading.into_iter().chain(namespace)
     }
 }
 

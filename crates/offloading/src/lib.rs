@@ -15,6 +15,7 @@
 //! # What is promised
 //!
 //! - A pod never runs where the owner of its namespace did not allow it: who is not sure refuses.
+//! - Pods that a provider's absence moved go back only where the owner asked for it, and each is asked once.
 //! - A namespace leaves a cluster after its pods, which are asked first and have a bounded time.
 //! - Nothing is written while nothing changes, also after a restart; nothing is told twice.
 
@@ -24,6 +25,7 @@ pub mod placement;
 pub mod selector;
 
 mod events;
+mod fail_back;
 mod failover;
 mod index;
 mod metrics;
@@ -36,6 +38,7 @@ mod steps;
 mod testing;
 mod webhook;
 
+pub use fail_back::FailBack;
 pub use failover::Failover;
 pub use metrics::OffloadingMetrics;
 pub use room::Room;

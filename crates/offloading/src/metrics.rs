@@ -59,7 +59,7 @@ impl Default for OffloadingMetrics {
         for outcome in ["placed", "untouched", "refused"] {
             drop(metrics.answers.get_or_create(&Outcome { outcome }));
         }
-        for outcome in ["evicted", "deleted", "abandoned"] {
+        for outcome in ["evicted", "deleted", "abandoned", "returned"] {
             drop(metrics.departures.get_or_create(&Outcome { outcome }));
         }
         metrics
@@ -78,7 +78,7 @@ impl OffloadingMetrics {
         registry.register("namespaces", namespaces, self.namespaces.clone());
         let mapped = "Namespaces at providers, over all providers; only the leader counts";
         registry.register("mapped_namespaces", mapped, self.mapped.clone());
-        let departures = "Pods that had to leave a provider because their namespace did, by how they did";
+        let departures = "Pods that had to leave a provider because their namespace did, and pods that were sent back to one, by how they left";
         registry.register("departed_pods", departures, self.departures.clone());
         let registered =
             "1 if the API server is told to ask about pods and whom to trust, else 0; only the leader knows";

@@ -7,12 +7,12 @@
 //!  Local           t                                  =   untouched; the taint of virtual nodes keeps the pod off
 //! ```
 //!
-//! The scheduler does the rest. A pod that was treated already comes out as it is, so that it may be treated again.
+//! Where pods go back to providers that answer again, chosen clusters are preferred, too. The scheduler does the rest. A pod that was treated already comes out as it is, so that it may be treated again.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration,
+    Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm, Toleration,
 };
 use liqo_api::namespace_offloading::PodOffloadingStrategy;
 use liqo_api::{labels, names};
@@ -28,6 +28,9 @@ mod tests;
 /// The most terms that a pod comes to have: each of its own is combined with each of the selector's.
 const MOST_TERMS: usize = 512;
 
+/// The most that a preference may weigh.
+const MOST_WEIGHT: i32 = 100;
+
 /// Taints that Kubernetes itself puts on a node that is not ready, and evicts for after five minutes.
 const NODE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
@@ -40,6 +43,8 @@ pub struct Placement {
     pub selector: Option<NodeSelector>,
     /// How long they wait for a provider that does not answer.
     pub failover: Failover,
+    /// Whether other clusters come first where pods may run here too.
+    pub prefer_remote: bool,
 }
 
 /// Why a pod cannot be placed.
@@ -103,9 +108,43 @@ impl Placement {
             // The pod itself wants to stay at home.
             return Ok(patch);
         }
+        patch.extend(self.patch_preference(pod));
         patch.extend(patch_tolerations(pod, self.tolerations()));
         patch.extend(patch_label(pod));
         Ok(patch)
+    }
+
+    /// Adds that the chosen clusters come first, where the pod does not say so. Its required terms are there by now, and with
+    /// them all that is around them.
+    fn patch_preference(&self, pod: &PodView) -> Vec<Value> {
+        if !self.prefer_remote || self.strategy != PodOffloadingStrategy::LocalAndRemote {
+            return Vec::new();
+        }
+        let affinity = pod.spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
+        let own = affinity.and_then(|it| it.preferred_during_scheduling_ignored_during_execution.as_ref());
+        let prefer = |preference| PreferredSchedulingTerm { preference, weight: MOST_WEIGHT };
+        let wanted = self.remote().into_iter().map(prefer);
+        let missing: Vec<_> = wanted.filter(|it| !own.is_some_and(|own| own.contains(it))).collect();
+        let path = "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution";
+        match own {
+            _ if missing.is_empty() => Vec::new(),
+            None => vec![json!({ "op": "add", "path": path, "value": missing })],
+            Some(_) => {
+                let add = |it| json!({ "op": "add", "path": format!("{path}/-"), "value": it });
+                missing.iter().map(add).collect()
+            }
+        }
+    }
+
+    /// The chosen clusters, as terms one of which must hold.
+    fn remote(&self) -> Vec<NodeSelectorTerm> {
+        let selected = terms_of(self.selector.as_ref());
+        let remote = if selected.is_empty() { &[NodeSelectorTerm::default()] } else { selected };
+        let is_virtual = NodeSelectorTerm {
+            match_expressions: Some(vec![virtual_node("In")]),
+            ..NodeSelectorTerm::default()
+        };
+        remote.iter().map(|term| both(&is_virtual, term)).collect()
     }
 
     /// What the strategy allows, as terms one of which must hold; nothing if it says nothing.
@@ -114,17 +153,10 @@ impl Placement {
             match_expressions: Some(vec![virtual_node("NotIn")]),
             ..NodeSelectorTerm::default()
         };
-        let selected = terms_of(self.selector.as_ref());
-        let remote = if selected.is_empty() { &[NodeSelectorTerm::default()] } else { selected };
-        let is_virtual = NodeSelectorTerm {
-            match_expressions: Some(vec![virtual_node("In")]),
-            ..NodeSelectorTerm::default()
-        };
-        let remote = remote.iter().map(|term| both(&is_virtual, term));
         match self.strategy {
             PodOffloadingStrategy::Local => Vec::new(),
-            PodOffloadingStrategy::Remote => remote.collect(),
-            PodOffloadingStrategy::LocalAndRemote => [local].into_iter().chain(remote).collect(),
+            PodOffloadingStrategy::Remote => self.remote(),
+            PodOffloadingStrategy::LocalAndRemote => [local].into_iter().chain(self.remote()).collect(),
         }
     }
 

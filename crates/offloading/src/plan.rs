@@ -3,6 +3,7 @@
 //! - [`namespace`] is about one namespace: its NamespaceOffloading, its labels, what its owner is told;
 //! - [`peer`] is about one cluster: our map for it, and the copy there;
 //! - [`drain`] is about pods that have to leave before a namespace does;
+//! - [`fail_back`] is about pods that go back to a cluster that answers again;
 //! - [`verdict`] is which clusters a namespace extends to, and why not to the others.
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use crate::settings::Settings;
 use crate::steps::Step;
 
 pub(crate) mod drain;
+pub(crate) mod fail_back;
 mod namespace;
 mod peer;
 mod status;

@@ -24,6 +24,7 @@ use crate::webhook::{CONFIGURATION, Configured, Kept, SERVICE};
 
 mod check;
 mod drain;
+mod fail_back;
 mod lead;
 mod links;
 

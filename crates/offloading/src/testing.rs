@@ -5,13 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::core::v1::{Namespace, Node, NodeSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use liqo_api::names::Identity;
 use liqo_api::namespace_map::{MappingPhase, RemoteNamespace};
 use liqo_api::namespace_offloading::{
     OffloadingPhase, RemoteNamespaceCondition, RemoteNamespaceConditionType,
 };
+use liqo_api::outage::Outage;
 use liqo_api::{NamespaceMap, NamespaceOffloading};
 use liqo_core::names::ClusterId;
 use liqo_kit::{Index as _, Key};
@@ -30,6 +31,9 @@ struct Provider {
     peer: Peer,
     labels: BTreeMap<String, String>,
     node: bool,
+    /// What its node notes, and whether it is kept from being used.
+    notes: BTreeMap<String, String>,
+    cordoned: bool,
     known: bool,
     /// Whether it does what it is asked for.
     works: bool,
@@ -97,7 +101,16 @@ impl World {
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         labels.insert("liqo.io/type".to_owned(), "virtual-node".to_owned());
         labels.insert("liqo.io/remote-cluster-id".to_owned(), name.to_owned());
-        let provider = Provider { peer, labels, node: true, known: true, works: true, answer: accept };
+        let provider = Provider {
+            peer,
+            labels,
+            node: true,
+            notes: BTreeMap::new(),
+            cordoned: false,
+            known: true,
+            works: true,
+            answer: accept,
+        };
         self.providers.insert(id, provider);
         self.restart();
         self
@@ -118,6 +131,8 @@ impl World {
             if provider.node {
                 let mut node = Node::default();
                 node.metadata.labels = Some(provider.labels.clone());
+                node.metadata.annotations = Some(provider.notes.clone());
+                node.spec = Some(NodeSpec { unschedulable: Some(provider.cordoned), ..NodeSpec::default() });
                 self.index.apply(&Key::cluster(&format!("liqo-{id}")), NodeFacts::read(&node).unwrap());
             }
         }
@@ -340,6 +355,30 @@ impl World {
         provider.peer.health = Health::Unreachable { since, why: "no route".into() };
         provider.works = false;
         self.restart();
+    }
+
+    /// It answers again, after so many seconds.
+    pub(crate) fn back_after(&mut self, name: &str, seconds: i64) -> Outage {
+        self.pass(seconds);
+        let outage = Outage::new(self.now - SignedDuration::from_secs(seconds), self.now, None);
+        let provider = self.provider(name);
+        provider.peer.health = Health::Reachable;
+        provider.works = true;
+        provider.notes.insert(liqo_api::annotations::LAST_OUTAGE.to_owned(), outage.to_string());
+        self.restart();
+        outage
+    }
+
+    pub(crate) fn cordon(&mut self, name: &str, cordoned: bool) {
+        self.provider(name).cordoned = cordoned;
+        self.restart();
+    }
+
+    pub(crate) fn annotate(&mut self, namespace: &str, key: &str, value: &str) {
+        let key_of = (None, offloading_path(namespace));
+        let mut object = self.objects[&key_of].clone();
+        merge(&mut object["metadata"], &json!({ "annotations": { key: value } }));
+        self.put(&key_of, object);
     }
 
     pub(crate) fn remove_node(&mut self, name: &str) {

@@ -21,6 +21,7 @@ use crate::node::{Facts, Known, Place};
 
 mod drain;
 mod meta;
+mod outage;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use super::*;
 
 fn node(labels: &[(&str, &str)]) -> NodeFacts {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    NodeFacts { cluster: "milan".parse().unwrap(), labels }
+    NodeFacts { cluster: "milan".parse().unwrap(), labels, outage: None, usable: true }
 }
 
 #[test]

@@ -276,3 +276,38 @@ proptest! {
         prop_assert_eq!(placement.patch(&pod(once)).unwrap(), Vec::<Value>::new());
     }
 }
+
+#[test]
+fn where_pods_go_back_chosen_clusters_are_preferred() {
+    let chosen = selector(vec![term(vec![requirement("tier", "In", &["gold"])])]);
+    let prefer = |strategy| Placement {
+        strategy,
+        selector: Some(chosen.clone()),
+        prefer_remote: true,
+        ..Placement::default()
+    };
+    let wanted = json!({ "weight": 100, "preference": { "matchExpressions": [
+        { "key": "liqo.io/type", "operator": "In", "values": ["virtual-node"] },
+        { "key": "tier", "operator": "In", "values": ["gold"] },
+    ] } });
+    let own = json!({ "weight": 1, "preference": { "matchExpressions": [{ "key": "disk", "operator": "Exists" }] } });
+    let pointer = "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution";
+    let with_own = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [own] } });
+    for (affinity, expected) in [
+        (json!(null), json!([wanted])),
+        (json!({}), json!([wanted])),
+        (json!({ "nodeAffinity": {} }), json!([wanted])),
+        (with_own, json!([own, wanted])),
+    ] {
+        let bare = json!({ "metadata": {}, "spec": { "containers": [], "affinity": affinity } });
+        let placed = place(&prefer(PodOffloadingStrategy::LocalAndRemote), &bare);
+        assert_eq!(placed.pointer(pointer), Some(&expected), "{bare}");
+        // Asked again, nothing is added.
+        assert_eq!(place(&prefer(PodOffloadingStrategy::LocalAndRemote), &placed), placed);
+    }
+    // Where they may run nowhere else, or only here, there is nothing to prefer.
+    for strategy in [PodOffloadingStrategy::Remote, PodOffloadingStrategy::Local] {
+        let placed = place(&prefer(strategy), &json!({ "spec": { "containers": [] } }));
+        assert_eq!(placed.pointer(pointer), None);
+    }
+}

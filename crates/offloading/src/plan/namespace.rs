@@ -7,7 +7,7 @@ use kube::api::ObjectMeta;
 use liqo_api::names::NAMESPACE_OFFLOADING;
 use liqo_api::{NamespaceOffloading, NamespaceOffloadingSpec, annotations, finalizers, labels};
 
-use super::{Planned, View, drain, status};
+use super::{Planned, View, drain, fail_back, status};
 use crate::events::{Report, labels_of};
 use crate::selector;
 use crate::steps::{Step, Where};
@@ -46,7 +46,7 @@ pub(super) fn plan(view: &View<'_>, name: &str) -> Planned {
             Some(step) => steps.push(step),
             None => steps.extend(status::tell(view, offloading)),
         }
-        wake = drain::due(view, offloading);
+        wake = drain::due(view, offloading).into_iter().chain(fail_back::due(view, offloading)).min();
     }
     Planned { steps, wake }
 }
@@ -170,5 +170,8 @@ pub(super) fn problem(view: &View<'_>, offloading: &NamespaceOffloading) -> Opti
     if let Err(error) = selector::check(offloading.spec.cluster_selector.as_ref()) {
         return Some(("InvalidSelector", format!("the clusterSelector is not valid: {error}")));
     }
-    view.index.failover(&namespace).err().map(|error| ("InvalidFailover", error))
+    if let Err(error) = view.index.failover(&namespace) {
+        return Some(("InvalidFailover", error));
+    }
+    view.index.fail_back(&namespace).err().map(|error| ("InvalidFailBack", error))
 }

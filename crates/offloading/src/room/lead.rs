@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Room;
 use super::drain::Drains;
+use super::fail_back::Returns;
 use crate::index::Subject;
-use crate::plan::{View, drain, plan};
+use crate::plan::{View, drain, fail_back, plan};
 use crate::steps::{Step, Where};
 
 /// The name under which this room owns fields.
@@ -45,6 +46,7 @@ struct Slot {
 struct Round {
     wakes: BTreeMap<Subject, Timestamp>,
     drains: Drains,
+    returns: Returns,
     looked_at_all: Instant,
 }
 
@@ -94,8 +96,12 @@ impl Room {
         let mut changes = self.0.index.subscribe();
         let (mut own, mut providers) = (self.0.own.clone(), self.0.providers.clone());
         let mut clock = self.0.settings.clock.clone();
-        let mut round =
-            Round { wakes: BTreeMap::new(), drains: Drains::default(), looked_at_all: Instant::now() };
+        let mut round = Round {
+            wakes: BTreeMap::new(),
+            drains: Drains::default(),
+            returns: Returns::default(),
+            looked_at_all: Instant::now(),
+        };
         self.0.index.write().touch_all();
         loop {
             let looked = Instant::now();
@@ -160,6 +166,8 @@ impl Room {
         if !subjects.is_empty() {
             let drains = drain::drains(&self.view(&self.0.index.read(), me, now));
             round.drains.keep(self, drains);
+            let returns = fail_back::returns(&self.view(&self.0.index.read(), me, now));
+            round.returns.keep(self, queue, returns);
             self.0.metrics.show(&self.0.index.read());
         }
         let due = round.wakes.values().min().map(|wake| until(*wake, now));
@@ -199,7 +207,7 @@ impl Room {
 
     /// Tells something. What it tells of may be true before it is told, so that it is not planned again; and while it is being
     /// told, it may be planned again, and must not be told twice.
-    fn report(&self, queue: &Queue, step: &Step) {
+    pub(super) fn report(&self, queue: &Queue, step: &Step) {
         if self.0.reported.lock().contains(&step.target) {
             return;
         }

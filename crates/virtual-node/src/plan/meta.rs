@@ -11,7 +11,7 @@ use liqo_providers::{Health, Provider};
 use serde_json::{Map, Value, json};
 
 use super::drain::Leaving;
-use super::{Stand, View, What, draining_since};
+use super::{Stand, View, What, draining_since, outage};
 use crate::Settings;
 use crate::node::{Facts, Place};
 
@@ -107,6 +107,7 @@ pub(super) fn change(
         relabel(&wanted, facts, &mut labels, &mut annotations);
     }
     let mut spec = retaint(view, facts, stand.provider);
+    outage::note(view.now, facts, &spec, &mut annotations);
     cordon(view, facts, leaving, &mut spec, &mut annotations);
     let mut metadata = Map::new();
     for (field, changes) in [("labels", labels), ("annotations", annotations)] {

@@ -94,6 +94,8 @@ fn a_provider_that_is_gone_shows_since_when_and_why_and_pods_may_leave() {
     world.change(ID, |it| it.health = Health::Reachable);
     assert_eq!(world.settle(), 2);
     assert_eq!(world.taints(), tainted[..1]);
+    let outage = &world.milan()["metadata"]["annotations"]["virtual-node.liqo.io/last-outage"];
+    assert_eq!(outage, "2026-01-01T00:00:00Z/2026-01-01T00:01:00Z");
     let ready = world.condition("Ready");
     assert_eq!(
         (&ready["status"], &ready["lastTransitionTime"]),
