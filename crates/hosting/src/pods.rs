@@ -16,6 +16,7 @@ use liqo_kit::Key;
 use crate::fence;
 use crate::index::Index;
 
+mod avoid;
 mod changes;
 mod containers;
 mod labels;
@@ -204,12 +205,14 @@ fn read(shadow: &Shadow) -> Result<PodSpec, Refusal> {
 /// The specification of the pod, by the rules of the house.
 fn spec(index: &Index, shadow: &Shadow, rules: &HouseRules) -> Result<PodSpec, Refusal> {
     let asked = read(shadow)?;
+    let avoided = avoid::nodes(asked.affinity.as_ref());
     let class =
         priority::choose(asked.priority_class_name.as_deref(), rules.max_priority, &index.priorities)?;
     let mut spec = translate::translate(asked, rules, class)?;
     if let Some(pool) = shadow.pool() {
         spec.affinity = Some(pool::nodes(rules, &pool)?);
     }
+    spec.affinity = avoid::leave_out(spec.affinity, avoided);
     Ok(spec)
 }
 

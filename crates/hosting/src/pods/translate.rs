@@ -49,7 +49,8 @@ pub(crate) fn translate(
 ) -> Result<PodSpec, Refusal> {
     let PodSpec {
         active_deadline_seconds,
-        // Speaks of nodes, and of what runs on them, of which a consumer knows nothing.
+        // Speaks of nodes, and of what runs on them, of which a consumer knows nothing; but for those that it knows to be
+        // dead, which are left out elsewhere.
         affinity: _,
         automount_service_account_token: _,
         containers,
