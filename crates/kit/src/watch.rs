@@ -35,7 +35,7 @@ mod wire;
 pub use fetch::Chain;
 pub use metrics::WatchMetrics;
 pub use pairs::Pairs;
-pub use wire::{Identity, Meta, MetaOnly, Wire};
+pub use wire::{Identity, Meta, MetaOnly, NotedMeta, Wire};
 
 use inlet::{Project, Typed};
 use tracker::Tracker;

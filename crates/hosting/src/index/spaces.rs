@@ -6,7 +6,7 @@ use k8s_openapi::api::rbac::v1::{RoleBinding, Subject};
 use liqo_api::{annotations, labels};
 use liqo_core::names::ClusterId;
 use liqo_kit::Key;
-use liqo_kit::watch::{Identity, Meta, Pairs, Wire};
+use liqo_kit::watch::{Identity, Meta, NotedMeta, Wire};
 use serde::Deserialize;
 
 use crate::objects::POD_SECURITY;
@@ -14,20 +14,12 @@ use crate::objects::POD_SECURITY;
 /// A namespace as it is read.
 #[derive(Deserialize)]
 pub(crate) struct SpaceOnWire {
-    metadata: SpaceMeta,
-}
-
-#[derive(Deserialize)]
-struct SpaceMeta {
-    #[serde(flatten)]
-    meta: Meta,
-    #[serde(default)]
-    annotations: Pairs,
+    metadata: NotedMeta,
 }
 
 impl Wire for SpaceOnWire {
     fn identity(&self) -> Identity<'_> {
-        self.metadata.meta.identity()
+        self.metadata.identity()
     }
 }
 
@@ -49,15 +41,15 @@ pub(crate) struct Space {
 
 impl Space {
     pub(crate) fn read(namespace: SpaceOnWire) -> Option<Self> {
-        let SpaceMeta { meta, annotations } = namespace.metadata;
+        let meta = namespace.metadata;
         let peer = meta.labels.get(labels::REMOTE_CLUSTER_ID).and_then(|peer| peer.parse().ok());
-        let map = annotations.get(annotations::MANAGED_BY_NAMESPACE_MAP).map(key);
+        let map = meta.annotations.get(annotations::MANAGED_BY_NAMESPACE_MAP).map(key);
         // Only both together say that it was made here for a consumer.
         let (peer, map) = peer.zip(map).unzip();
         let of_peer = |text: Option<&str>| text.filter(|_| peer.is_some()).map(Into::into);
         Some(Self {
             deleting: meta.deletion_timestamp.is_some(),
-            original: of_peer(annotations.get(annotations::ORIGINAL_NAME)),
+            original: of_peer(meta.annotations.get(annotations::ORIGINAL_NAME)),
             level: of_peer(meta.labels.get(POD_SECURITY)),
             resource_version: if peer.is_some() { meta.resource_version } else { Box::default() },
             uid: meta.uid,

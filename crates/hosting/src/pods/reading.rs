@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use liqo_api::annotations::{PASSED_METADATA, PASSED_SPEC};
 use liqo_api::labels::{FENCED, POOL, TRUE};
 use liqo_api::shadow_pod::{CREATED, PodPhase, UP_TO_DATE};
 use liqo_core::Resources;
 use liqo_core::names::PoolName;
-use liqo_kit::watch::{Identity, Meta, Pairs, Wire};
+use liqo_kit::watch::{Identity, NotedMeta, Pairs, Wire};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -27,20 +27,10 @@ const USUAL_GRACE: u32 = 30;
 /// A ShadowPod as it is read.
 #[derive(Deserialize)]
 pub(crate) struct ShadowOnWire {
-    metadata: ShadowMeta,
+    metadata: NotedMeta,
     spec: ShadowSpec,
     #[serde(default)]
     status: ShadowStatus,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ShadowMeta {
-    #[serde(flatten)]
-    meta: Meta,
-    creation_timestamp: Option<Time>,
-    #[serde(default)]
-    annotations: Pairs,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +51,7 @@ struct ShadowStatus {
 
 impl Wire for ShadowOnWire {
     fn identity(&self) -> Identity<'_> {
-        self.metadata.meta.identity()
+        self.metadata.identity()
     }
 }
 
@@ -124,14 +114,13 @@ pub(crate) struct Shadow {
 
 impl Shadow {
     pub(crate) fn read(shadow: ShadowOnWire) -> Option<Self> {
-        let ShadowOnWire { metadata, spec: ShadowSpec { pod }, status } = shadow;
-        let ShadowMeta { meta, creation_timestamp, annotations } = metadata;
+        let ShadowOnWire { metadata: meta, spec: ShadowSpec { pod }, status } = shadow;
         // One whose sizes cannot be read cannot be read as a pod either, which is found out when it is to be made.
         let sizes = SizedSpec::deserialize(&pod).unwrap_or_default();
         Some(Self {
             uid: meta.uid,
             resource_version: meta.resource_version,
-            created: creation_timestamp.map_or(Timestamp::MIN, |time| time.0),
+            created: meta.creation_timestamp.map_or(Timestamp::MIN, |time| time.0),
             deleting: meta.deletion_timestamp.is_some(),
             finished: matches!(status.phase, Some(PodPhase::Succeeded | PodPhase::Failed)),
             recreations: status.recreations,
@@ -139,7 +128,7 @@ impl Shadow {
             said: Said::read(&status.conditions, CREATED),
             told: Said::read(&status.conditions, UP_TO_DATE),
             labels: meta.labels,
-            annotations,
+            annotations: meta.annotations,
             restarts: pod["restartPolicy"].as_str().is_none_or(|policy| policy == "Always"),
             spec: pod.to_string().into(),
             changeable: changeable(&pod),
@@ -189,31 +178,11 @@ fn changeable(pod: &Value) -> Box<str> {
 /// A pod as it is read.
 #[derive(Deserialize)]
 pub(crate) struct PodOnWire {
-    metadata: PodMeta,
+    metadata: NotedMeta,
     #[serde(default)]
     spec: SizedSpec,
     #[serde(default)]
     status: PodStatusOnWire,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PodMeta {
-    #[serde(flatten)]
-    meta: Meta,
-    creation_timestamp: Option<Time>,
-    deletion_grace_period_seconds: Option<u32>,
-    #[serde(default)]
-    annotations: Pairs,
-    #[serde(default)]
-    owner_references: Vec<Owner>,
-}
-
-#[derive(Deserialize)]
-struct Owner {
-    uid: Box<str>,
-    #[serde(default)]
-    controller: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -234,7 +203,7 @@ pub(crate) enum Phase {
 
 impl Wire for PodOnWire {
     fn identity(&self) -> Identity<'_> {
-        self.metadata.meta.identity()
+        self.metadata.identity()
     }
 }
 
@@ -269,23 +238,16 @@ pub(crate) struct PodFacts {
 
 impl PodFacts {
     pub(crate) fn read(pod: PodOnWire) -> Option<Self> {
-        let PodOnWire { metadata, spec, status } = pod;
-        let PodMeta {
-            meta,
-            creation_timestamp,
-            deletion_grace_period_seconds,
-            annotations,
-            owner_references,
-        } = metadata;
+        let PodOnWire { metadata: meta, spec, status } = pod;
         let grace = spec.termination_grace_period_seconds.and_then(|grace| u32::try_from(grace).ok());
-        let note = |key: &str| Box::from(annotations.get(key).unwrap_or_default());
-        let owner = owner_references.into_iter().find(|owner| owner.controller)?;
+        let note = |key: &str| Box::from(meta.annotations.get(key).unwrap_or_default());
+        let owner = meta.owner_references.into_iter().find(|owner| owner.controller == Some(true))?;
         Some(Self {
             uid: meta.uid,
-            owner: owner.uid,
+            owner: owner.uid.into(),
             deleting: meta.deletion_timestamp.is_some(),
             phase: status.phase,
-            created: creation_timestamp.map_or(Timestamp::MIN, |time| time.0),
+            created: meta.creation_timestamp.map_or(Timestamp::MIN, |time| time.0),
             requests: Arc::new(spec.requests()),
             sizes: spec.running(),
             tolerations: unusual(&spec.tolerations),
@@ -295,7 +257,7 @@ impl PodFacts {
             pool: pool(&meta.labels),
             fenced: is_fenced(&meta.labels),
             grace: grace.unwrap_or(USUAL_GRACE),
-            given: deletion_grace_period_seconds,
+            given: meta.deletion_grace_period_seconds.and_then(|given| u32::try_from(given).ok()),
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use serde::de::{DeserializeOwned, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -76,6 +76,50 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The identity in the shape [`Wire`] asks for.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity {
+            namespace: self.namespace.as_deref(),
+            name: &self.name,
+            uid: &self.uid,
+            resource_version: &self.resource_version,
+        }
+    }
+}
+
+/// Metadata with what else is often needed. Not a [`Meta`] with more beside it: serde would keep all there is, managed fields
+/// too, before it looks which part each takes.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct NotedMeta {
+    /// Namespace, where the kind has one.
+    pub namespace: Option<Box<str>>,
+    /// Name.
+    pub name: Box<str>,
+    /// Unique id.
+    #[serde(default)]
+    pub uid: Box<str>,
+    /// Version.
+    #[serde(default)]
+    pub resource_version: Box<str>,
+    /// When it was made.
+    pub creation_timestamp: Option<Time>,
+    /// Set once the object is being deleted.
+    pub deletion_timestamp: Option<Time>,
+    /// How many seconds it has to end.
+    pub deletion_grace_period_seconds: Option<i64>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Pairs,
+    /// Annotations.
+    #[serde(default)]
+    pub annotations: Pairs,
+    /// What it goes with.
+    #[serde(default)]
+    pub owner_references: Vec<OwnerReference>,
+}
+
+impl NotedMeta {
     /// The identity in the shape [`Wire`] asks for.
     pub fn identity(&self) -> Identity<'_> {
         Identity {

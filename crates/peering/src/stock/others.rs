@@ -3,7 +3,7 @@
 use liqo_api::labels;
 use liqo_core::names::ClusterId;
 use liqo_core::policy::{Policy, Spec};
-use liqo_kit::watch::{Identity, Meta, MetaOnly, Pairs, Wire};
+use liqo_kit::watch::{Identity, Meta, MetaOnly, NotedMeta, Wire};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -36,22 +36,14 @@ impl Lodging {
 /// A storage class as it is read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ClassOnWire {
-    metadata: ClassMeta,
+    metadata: NotedMeta,
     #[serde(default)]
     provisioner: String,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-struct ClassMeta {
-    #[serde(flatten)]
-    meta: Meta,
-    #[serde(default)]
-    annotations: Pairs,
-}
-
 impl Wire for ClassOnWire {
     fn identity(&self) -> Identity<'_> {
-        self.metadata.meta.identity()
+        self.metadata.identity()
     }
 }
 

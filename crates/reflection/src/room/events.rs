@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, EventSeries, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use liqo_kit::clusters::Cluster;
-use liqo_kit::watch::{Scope, WatchMetrics};
+use liqo_kit::watch::{Identity, Meta, Scope, WatchMetrics, Wire};
 use liqo_kit::{Key, Queue, Sink, Watch};
+use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +30,32 @@ struct Listener {
     stop: CancellationToken,
 }
 
+/// An event as it is read: there are as many as pods, and half of each is who wrote which field.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EventOnWire {
+    metadata: Meta,
+    #[serde(rename = "type")]
+    type_: Option<String>,
+    #[serde(default)]
+    involved_object: ObjectReference,
+    series: Option<EventSeries>,
+    event_time: Option<MicroTime>,
+    first_timestamp: Option<Time>,
+    last_timestamp: Option<Time>,
+    count: Option<i32>,
+    source: Option<EventSource>,
+    reporting_component: Option<String>,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+impl Wire for EventOnWire {
+    fn identity(&self) -> Identity<'_> {
+        self.metadata.identity()
+    }
+}
+
 /// Something is said about the object of this name.
 struct Heard {
     about: fn(Key) -> Subject,
@@ -36,7 +64,7 @@ struct Heard {
 }
 
 impl Heard {
-    fn read(event: Event) -> Option<Self> {
+    fn read(event: EventOnWire) -> Option<Self> {
         let warning = event.type_.as_deref() == Some("Warning");
         let about = match event.involved_object.kind.as_deref() {
             Some("Pod") => Subject::Pod,
