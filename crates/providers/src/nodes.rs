@@ -56,6 +56,8 @@ struct Node {
     failures: u32,
     /// When it was found out that it is gone.
     noticed: Option<Timestamp>,
+    /// Whether it was said to be gone before anything was measured.
+    said_gone: bool,
     /// When pods of ours were last there.
     used: Timestamp,
     due: Timestamp,
@@ -66,7 +68,7 @@ impl Node {
     /// One of which nothing is known, or that is said to have been gone: then it did answer before.
     fn new(said_gone: bool, now: Timestamp) -> Self {
         let record = said_gone.then(|| Record::new(now));
-        Self { record, failures: 0, noticed: None, used: now, due: now, asking: false }
+        Self { record, failures: 0, noticed: None, said_gone, used: now, due: now, asking: false }
     }
 
     fn health(&self) -> Health {
@@ -82,8 +84,13 @@ impl Node {
         self.record.is_none() && self.failures >= LEAST_FAILURES
     }
 
+    /// What matters for the pods there: whether it is gone, and whether that is found out where it was said.
+    fn judgement(&self) -> (bool, bool) {
+        (self.is_gone(), self.said_gone && self.health() == Health::Unknown)
+    }
+
     fn observe(&mut self, answer: Answer, now: Timestamp) -> bool {
-        let before = (self.health(), self.is_mute());
+        let before = self.judgement();
         let wait = match answer {
             Answer::Lives => {
                 self.failures = 0;
@@ -106,7 +113,7 @@ impl Node {
         };
         (self.asking, self.due) = (false, later(now, wait));
         self.noticed = self.is_gone().then(|| self.noticed.unwrap_or(now));
-        before != (self.health(), self.is_mute())
+        before != self.judgement()
     }
 }
 
@@ -138,7 +145,7 @@ impl Nodes {
         asked.collect()
     }
 
-    /// Takes in an answer. Returns whether that changed what is thought of the node.
+    /// Takes in an answer. Returns whether that matters for the pods there.
     pub fn observe(&mut self, (provider, name): &NodeKey, answer: Answer, now: Timestamp) -> bool {
         let node = self.0.get_mut(provider).and_then(|nodes| nodes.get_mut(name));
         node.is_some_and(|node| node.observe(answer, now))

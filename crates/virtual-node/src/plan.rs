@@ -12,6 +12,7 @@ use liqo_core::names::ClusterId;
 use liqo_core::pools::Pool;
 use liqo_kit::Key;
 use liqo_kit::write::{Target, Write};
+use liqo_providers::nodes::Survey;
 use liqo_providers::{ByCluster, Health, Lent, Provider};
 use serde_json::{Value, json};
 
@@ -34,6 +35,8 @@ pub(crate) struct View<'a> {
     pub(crate) index: &'a Index,
     pub(crate) providers: &'a ByCluster,
     pub(crate) settings: &'a Settings,
+    /// What is left behind the nodes.
+    pub(crate) survey: &'a Survey,
     pub(crate) now: Timestamp,
 }
 
@@ -187,8 +190,9 @@ fn identity(provider: &Provider) -> Option<names::Identity> {
 fn keep(view: &View<'_>, name: &str, facts: &Facts, stand: &Stand<'_>, leaving: Leaving) -> Planned {
     let mut planned = drain::progress(view, name, facts, &leaving);
     if planned.steps.is_empty() {
-        let change = meta::change(view, name, facts, stand, &leaving);
-        let status = status::status(view, name, facts, stand);
+        let behind = view.survey.of(name);
+        let change = meta::change(view, name, facts, stand, &behind, &leaving);
+        let status = status::status(view, name, facts, stand, &behind);
         let steps = change.into_iter().chain(status).map(|what| Step { node: name.to_owned(), what });
         planned.steps.extend(steps);
     }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use liqo_providers::nodes::Survey;
+use tokio::sync::watch;
 
 use crate::Clock;
 
@@ -42,6 +45,8 @@ pub struct Settings {
     pub absence: SignedDuration,
     /// Writes under way at once.
     pub writes: usize,
+    /// Where is told what is left behind the nodes; the room that sends pods there tells it.
+    pub survey: watch::Sender<Arc<Survey>>,
     /// The clock.
     pub clock: Clock,
 }
@@ -60,6 +65,7 @@ impl Settings {
             eviction: EVICTION,
             absence: ABSENCE,
             writes: WRITES,
+            survey: watch::Sender::default(),
             clock: Clock::system(),
         }
     }

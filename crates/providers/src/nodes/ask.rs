@@ -78,7 +78,13 @@ fn read_status(status: &Status) -> Answer {
         _ => {
             let message = status.message.to_lowercase();
             let not_through = NOT_THROUGH.iter().any(|words| message.contains(words));
-            if not_through { Answer::Silent(status.message.clone()) } else { Answer::Unclear }
+            if not_through { Answer::Silent(cause(&status.message)) } else { Answer::Unclear }
         }
     }
+}
+
+/// Why, without what was asked for.
+fn cause(message: &str) -> String {
+    let after_url = message.strip_prefix("Get \"").and_then(|rest| rest.split_once("\": "));
+    after_url.map_or(message, |(_, cause)| cause).to_owned()
 }

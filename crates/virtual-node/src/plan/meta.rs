@@ -11,7 +11,7 @@ use liqo_providers::{Health, Provider};
 use serde_json::{Map, Value, json};
 
 use super::drain::Leaving;
-use super::{Stand, View, What, draining_since, outage};
+use super::{Stand, View, What, draining_since, outage, status};
 use crate::Settings;
 use crate::node::{Facts, Place};
 
@@ -97,6 +97,7 @@ pub(super) fn change(
     name: &str,
     facts: &Facts,
     stand: &Stand<'_>,
+    behind: &Health,
     leaving: &Leaving,
 ) -> Option<What> {
     let mut patch = Map::new();
@@ -106,7 +107,7 @@ pub(super) fn change(
         let wanted = Wanted::new(view.settings, name, stand);
         relabel(&wanted, facts, &mut labels, &mut annotations);
     }
-    let mut spec = retaint(view, facts, stand.provider);
+    let mut spec = retaint(view, facts, stand.provider, behind);
     outage::note(view.now, facts, &spec, &mut annotations);
     cordon(view, facts, leaving, &mut spec, &mut annotations);
     let mut metadata = Map::new();
@@ -153,12 +154,17 @@ fn relabel(
     }
 }
 
-/// The taints: those of others, ours, and one while the provider does not answer.
-fn retaint(view: &View<'_>, facts: &Facts, provider: Option<&Provider>) -> Map<String, Value> {
+/// The taints: those of others, ours, and one while the provider does not answer, or nothing that is behind the node.
+fn retaint(
+    view: &View<'_>,
+    facts: &Facts,
+    provider: Option<&Provider>,
+    behind: &Health,
+) -> Map<String, Value> {
     let had = |key: &str| facts.taints.iter().find(|taint| taint.key == key && taint.effect == NO_EXECUTE);
     let gone = match provider.map(|provider| &provider.health) {
         Some(Health::Unreachable { .. }) => true,
-        Some(Health::Reachable) => false,
+        Some(Health::Reachable) => behind.is_gone() || status::stays_unreachable(facts, behind),
         // Nobody knows: as it was.
         Some(Health::Unknown) | None => had(UNREACHABLE_TAINT).is_some(),
     };

@@ -11,6 +11,8 @@ use crate::node::Facts;
 
 /// The version of Kubernetes whose kubelets this one stands in for.
 const KUBERNETES: &str = "v1.34.0";
+/// Why a node is not ready whose provider answers, though nothing behind it does.
+const NODES_UNREACHABLE: &str = "ProviderNodesUnreachable";
 /// The condition that matters most.
 pub(crate) const READY: &str = "Ready";
 /// How many pods a node takes whose contract does not limit them: more than any provider has. A node that says nothing gets
@@ -29,10 +31,16 @@ struct Wish {
 }
 
 /// The status still to be written.
-pub(super) fn status(view: &View<'_>, name: &str, facts: &Facts, stand: &Stand<'_>) -> Option<What> {
+pub(super) fn status(
+    view: &View<'_>,
+    name: &str,
+    facts: &Facts,
+    stand: &Stand<'_>,
+    behind: &Health,
+) -> Option<What> {
     // Of one that lends no more, what it lent stays shown until the node goes.
     let capacity = stand.lent.as_ref().map_or_else(|| facts.capacity.clone(), countable);
-    let wishes = wishes(facts, stand, &capacity);
+    let wishes = wishes(facts, stand, behind, &capacity);
     let addresses: Vec<_> =
         view.settings.address.into_iter().map(|it| ("InternalIP", it.to_string())).collect();
     let port = if addresses.is_empty() { 0 } else { view.settings.port };
@@ -94,7 +102,7 @@ fn amounts(resources: &Resources) -> Map<String, Value> {
     resources.iter().map(|(name, amount)| (name.to_string(), json!(amount.to_string()))).collect()
 }
 
-fn wishes(facts: &Facts, stand: &Stand<'_>, capacity: &Resources) -> Vec<Wish> {
+fn wishes(facts: &Facts, stand: &Stand<'_>, behind: &Health, capacity: &Resources) -> Vec<Wish> {
     let missing = |what: &str| !capacity.amount(what).is_positive();
     let pressure = |kind, missing: bool| {
         let (reason, message) = if missing {
@@ -113,7 +121,7 @@ fn wishes(facts: &Facts, stand: &Stand<'_>, capacity: &Resources) -> Vec<Wish> {
         reason: "NotConnected",
         message: "pods there have the provider's network; this version connects none".to_owned(),
     };
-    let ready = ready(facts, stand, missing(CPU) || missing(MEMORY));
+    let ready = ready(facts, stand, behind, missing(CPU) || missing(MEMORY));
     let others = [
         pressure("MemoryPressure", missing(MEMORY)),
         pressure("DiskPressure", false),
@@ -124,17 +132,24 @@ fn wishes(facts: &Facts, stand: &Stand<'_>, capacity: &Resources) -> Vec<Wish> {
 }
 
 /// Whether pods can run there; nothing while nobody knows, and then it stays as it was.
-fn ready(facts: &Facts, stand: &Stand<'_>, nothing_lent: bool) -> Option<Wish> {
+fn ready(facts: &Facts, stand: &Stand<'_>, behind: &Health, nothing_lent: bool) -> Option<Wish> {
     let (holds, reason, message) = match stand.provider {
         Some(provider) => match (stand.lent, &provider.link, &provider.health) {
             (None, _, _) => return Some(over(stand)),
             (Some(_), Err(why), _) => (false, "NoIdentity", why.to_string()),
             (_, _, Health::Unknown) => return None,
             (_, _, Health::Unreachable { since, why }) => {
-                return Some(unreachable(facts, provider, *since, why));
+                let message = || {
+                    format!("{} has not answered since {}: {why}", called(provider), since.strftime("%FT%TZ"))
+                };
+                return Some(unreachable(facts, "ProviderUnreachable", message));
             }
+            (_, _, Health::Reachable) if stays_unreachable(facts, behind) => return None,
             (_, _, Health::Reachable) if nothing_lent => {
                 (false, "NothingLent", "the contract has no CPU or no memory".to_owned())
+            }
+            (_, _, Health::Reachable) if behind.is_gone() => {
+                return Some(unreachable(facts, NODES_UNREACHABLE, || nothing_left(provider, behind)));
             }
             (Some(part), _, Health::Reachable) => (
                 true,
@@ -159,15 +174,27 @@ fn over(stand: &Stand<'_>) -> Wish {
     Wish { kind: READY, holds: false, reason, message }
 }
 
-fn unreachable(facts: &Facts, provider: &Provider, since: Timestamp, why: &str) -> Wish {
-    const REASON: &str = "ProviderUnreachable";
+fn unreachable(facts: &Facts, reason: &'static str, message: impl FnOnce() -> String) -> Wish {
     // Who leads anew began to ask later than the one who said this first.
     let said =
-        facts.condition(READY).filter(|it| it.status == "False" && it.reason.as_deref() == Some(REASON));
-    let message = said.and_then(|it| it.message.clone()).unwrap_or_else(|| {
-        format!("{} has not answered since {}: {why}", called(provider), since.strftime("%FT%TZ"))
-    });
-    Wish { kind: READY, holds: false, reason: REASON, message }
+        facts.condition(READY).filter(|it| it.status == "False" && it.reason.as_deref() == Some(reason));
+    let message = said.and_then(|it| it.message.clone()).unwrap_or_else(message);
+    Wish { kind: READY, holds: false, reason, message }
+}
+
+/// What is said where a provider answers and none of its nodes does.
+fn nothing_left(provider: &Provider, behind: &Health) -> String {
+    let (since, why) = match behind {
+        Health::Unreachable { since, why } => (since.strftime("%FT%TZ").to_string(), &**why),
+        Health::Unknown | Health::Reachable => (String::new(), ""),
+    };
+    format!("{} answers, but none of its nodes with our pods has since {since}: {why}", called(provider))
+}
+
+/// Whether it was said that nothing behind the node answers, and nobody has found out yet whether that is still so.
+pub(super) fn stays_unreachable(facts: &Facts, behind: &Health) -> bool {
+    let said = facts.condition(READY).and_then(|it| it.reason.as_deref());
+    *behind == Health::Unknown && said == Some(NODES_UNREACHABLE)
 }
 
 fn called(provider: &Provider) -> &str {

@@ -16,6 +16,7 @@ mod draining;
 mod nodes;
 mod pools;
 mod random;
+mod survey;
 
 const ID: &str = "11111111-0000-4000-8000-000000000001";
 const OTHER_ID: &str = "22222222-0000-4000-8000-000000000002";
@@ -63,6 +64,7 @@ struct World {
     index: Index,
     providers: ByCluster,
     settings: Settings,
+    survey: Survey,
     now: Timestamp,
     nodes: BTreeMap<String, Value>,
     version: u64,
@@ -78,6 +80,7 @@ impl World {
             index: Index::default(),
             providers: ByCluster::new(),
             settings,
+            survey: Survey::default(),
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             nodes: BTreeMap::new(),
             version: 1,
@@ -121,8 +124,8 @@ impl World {
     }
 
     fn plan_at(&self, place: &Place) -> Planned {
-        let Self { index, providers, settings, now, .. } = self;
-        plan(&View { index, providers, settings, now: *now }, place)
+        let Self { index, providers, settings, survey, now, .. } = self;
+        plan(&View { index, providers, settings, survey, now: *now }, place)
     }
 
     fn places(&self) -> Vec<Place> {

@@ -10,6 +10,7 @@ use liqo_kit::lease::Leadership;
 use liqo_kit::watch::WatchStatus;
 use liqo_kit::write::{Enqueued, QueueConfig, Worker, Write, WriteMetrics, Written};
 use liqo_kit::{BackoffPolicy, Queue, Shared};
+use liqo_providers::nodes::Survey;
 use liqo_providers::{ByCluster, Provider};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -19,7 +20,7 @@ use crate::evict;
 use crate::index::{Emptied, Index};
 use crate::leases::{Renewal, Schedule};
 use crate::node::Place;
-use crate::plan::{Draining, Planned, Step, View, notice, places, plan};
+use crate::plan::{Draining, Planned, Step, View, notice, place_of, places, plan};
 
 /// The name under which this room owns fields.
 const FIELD_MANAGER: &str = "liqo-virtual-node";
@@ -53,6 +54,8 @@ struct Round {
     complete: bool,
     /// The list as it was last looked at.
     providers: Arc<ByCluster>,
+    /// What was last told of what is behind the nodes.
+    survey: Arc<Survey>,
     /// When numbers were last shown.
     shown: Option<Instant>,
 }
@@ -74,6 +77,26 @@ impl Round {
         index.touch_nodes_of(&news);
         let lent = news.iter().filter_map(|id| self.providers.get(id)).flat_map(places);
         lent.for_each(|place| index.touch(place));
+    }
+}
+
+impl Round {
+    /// Takes in what is left behind the nodes, and has those looked at of which it says something new.
+    fn note_survey(&mut self, index: &Shared<Index>, survey: Arc<Survey>) {
+        if Arc::ptr_eq(&self.survey, &survey) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.survey, survey);
+        if before.complete != self.survey.complete {
+            self.looked_at_all = None;
+        }
+        let mut index = index.write();
+        let places: Vec<Place> = before
+            .differing(&self.survey)
+            .iter()
+            .filter_map(|name| place_of(&index, name).cloned())
+            .collect();
+        places.into_iter().for_each(|place| index.touch(place));
     }
 }
 
@@ -130,6 +153,7 @@ impl Room {
         let mut changes = self.0.index.subscribe();
         let mut news = self.0.providers.subscribe();
         let mut own = self.0.own.clone();
+        let mut surveys = self.0.settings.survey.subscribe();
         let mut round = Round::default();
         loop {
             // Who is not in the list does not lend, but only once the list is complete and we know who we are.
@@ -143,6 +167,7 @@ impl Room {
             changes.borrow_and_update();
             let providers = news.borrow_and_update().clone();
             round.note(&self.0.index, providers);
+            round.note_survey(&self.0.index, surveys.borrow_and_update().clone());
             let wait = self.look(queue, &mut round);
             let all: Vec<_> = round.draining.values().cloned().collect();
             draining.send_if_modified(|known| std::mem::replace(known, all.clone()) != all);
@@ -150,6 +175,7 @@ impl Room {
             tokio::select! {
                 _ = changes.changed() => {}
                 _ = news.changed() => {}
+                _ = surveys.changed() => {}
                 _ = own.changed() => (round.looked_at_all, round.complete) = (None, false),
                 () = tokio::time::sleep(wait) => {}
             }
@@ -206,7 +232,8 @@ impl Room {
 
     fn plan(&self, providers: &ByCluster, place: &Place, now: Timestamp) -> Planned {
         let index = self.0.index.read();
-        plan(&View { index: &index, providers, settings: &self.0.settings, now }, place)
+        let survey = self.0.settings.survey.borrow().clone();
+        plan(&View { index: &index, providers, settings: &self.0.settings, survey: &survey, now }, place)
     }
 
     fn hand_in(&self, queue: &Queue, place: &Place, steps: Vec<Step>) {
@@ -310,7 +337,7 @@ impl Room {
     fn note(&self, draining: &Draining, left: usize) {
         let mut index = self.0.index.write();
         index.emptied.insert(draining.node.clone(), Emptied { since: draining.since, left });
-        let place = crate::plan::place_of(&index, &draining.node).cloned();
+        let place = place_of(&index, &draining.node).cloned();
         if let Some(place) = place {
             index.touch(place);
         }
