@@ -64,7 +64,7 @@ impl Guard {
         let single = owners.any(of_a_set)
             || volumes.any(|volume| volume.persistent_volume_claim.is_some())
             || said.is_some_and(|said| said == labels::TRUE);
-        match (single, waits_for_ever(spec)) {
+        match (single, patience(spec).is_none()) {
             (false, _) => Self::None,
             (true, true) => Self::Waits,
             (true, false) => Self::Fenced,
@@ -72,15 +72,20 @@ impl Guard {
     }
 }
 
-/// Whether a pod stays when its provider does not answer, however long that takes.
-fn waits_for_ever(spec: &PodSpec) -> bool {
+/// How long a pod stays when what it runs on does not answer; for ever if there is no end to it.
+pub(crate) fn patience(spec: &PodSpec) -> Option<Duration> {
     let concerns = |it: &&Toleration| {
         let key = it.key.as_deref().unwrap_or_default();
         let effect = it.effect.as_deref().unwrap_or_default();
         (key.is_empty() || key == names::UNREACHABLE_TAINT) && (effect.is_empty() || effect == "NoExecute")
     };
     let mut all = spec.tolerations.iter().flatten().filter(concerns).peekable();
-    all.peek().is_some() && all.all(|it| it.toleration_seconds.is_none())
+    if all.peek().is_none() {
+        return Some(Duration::ZERO);
+    }
+    // As Kubernetes does it: the shortest counts.
+    let seconds = all.filter_map(|it| it.toleration_seconds).min()?;
+    Some(Duration::from_secs(seconds.try_into().unwrap_or_default()))
 }
 
 /// What time it is at a provider, or a little earlier.

@@ -1,6 +1,6 @@
 //! What the room counts, under the names that Liqo's dashboards know.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use liqo_kit::write::{Outcome, Target};
@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
@@ -22,6 +23,11 @@ struct Labels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderLabels {
+    cluster_id: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct KindLabels {
     reflector_resource: &'static str,
 }
@@ -32,6 +38,8 @@ pub struct ReflectionMetrics {
     items: Family<Labels, Counter>,
     errors: Family<Labels, Counter>,
     latency: Family<KindLabels, Histogram>,
+    silent_nodes: Family<ProviderLabels, Gauge>,
+    shown: Arc<Mutex<BTreeMap<Arc<str>, usize>>>,
     begun: Arc<Mutex<HashMap<Target, Instant>>>,
 }
 
@@ -42,6 +50,8 @@ impl Default for ReflectionMetrics {
             errors: Family::default(),
             // 1 ms to 30 s, and what takes longer.
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 16))),
+            silent_nodes: Family::default(),
+            shown: Arc::default(),
             begun: Arc::default(),
         }
     }
@@ -57,6 +67,25 @@ impl ReflectionMetrics {
         registry.register("error_counter", errors, self.errors.clone());
         let latency = "From when it was seen that something should be written until it was, by kind";
         registry.register("latency_seconds", latency, self.latency.clone());
+        let nodes = "Nodes of a provider with pods of ours that do not answer, as the leader measures it";
+        registry.register("unreachable_nodes", nodes, self.silent_nodes.clone());
+    }
+
+    /// So many nodes of each provider do not answer.
+    pub(crate) fn show_nodes<'a>(&self, counts: impl Iterator<Item = (&'a Arc<str>, usize)>) {
+        let counts: BTreeMap<Arc<str>, usize> =
+            counts.map(|(provider, count)| (Arc::clone(provider), count)).collect();
+        let mut shown = self.shown.lock();
+        if *shown == counts {
+            return;
+        }
+        // Of providers without pods of ours nothing is said.
+        self.silent_nodes.clear();
+        for (provider, count) in &counts {
+            let labels = ProviderLabels { cluster_id: provider.to_string() };
+            self.silent_nodes.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+        *shown = counts;
     }
 
     /// It was seen that this should be written.

@@ -7,6 +7,7 @@
 //! ```
 
 pub(crate) mod facts;
+pub(crate) mod footprint;
 pub(crate) mod index;
 pub(crate) mod outgoing;
 pub(crate) mod plan;

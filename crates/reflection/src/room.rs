@@ -14,6 +14,7 @@ use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus, Wire};
 use liqo_kit::write::WriteMetrics;
 use liqo_kit::{Shared, Sink, Supervisor, Watch};
 use liqo_providers::ByCluster;
+use liqo_providers::nodes::Nodes;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -37,6 +38,7 @@ mod fence;
 mod hand_in;
 mod lead;
 mod links;
+mod nodes;
 mod tokens;
 
 /// A watch that heard nothing for so long has lost its server.
@@ -63,6 +65,8 @@ struct Inner {
     leading: Mutex<Option<Leadership>>,
     links: Mutex<links::Links>,
     customs: Mutex<custom::Customs>,
+    /// The providers' nodes.
+    nodes: RwLock<Nodes>,
     /// Our Leases at providers.
     ties: Mutex<Ties>,
     tries: Mutex<hand_in::Tries>,
@@ -96,6 +100,7 @@ impl Room {
             leading: Mutex::new(None),
             links: Mutex::default(),
             customs: Mutex::default(),
+            nodes: RwLock::default(),
             ties: Mutex::new(Ties::new(Instant::now())),
             tries: Mutex::default(),
             told: Mutex::default(),

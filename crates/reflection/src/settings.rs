@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use liqo_kit::Clock;
+use liqo_providers::nodes::Survey;
+use tokio::sync::watch;
 
 use crate::pods::volumes::VIRTUAL_CLASS;
 use crate::policies::Policies;
@@ -42,6 +44,8 @@ pub struct Settings {
     pub storage: Option<Storage>,
     /// How addresses of one side are seen from the other.
     pub translate: Arc<dyn Translate>,
+    /// Where is told what is left behind the virtual nodes; the room that keeps them listens.
+    pub survey: watch::Sender<Arc<Survey>>,
     /// Tells the time.
     pub clock: Clock,
 }
@@ -55,6 +59,7 @@ impl Settings {
             policies: Policies::default(),
             storage: Some(Storage::default()),
             translate: Arc::new(Unchanged),
+            survey: watch::Sender::default(),
             clock: Clock::system(),
         }
     }

@@ -12,6 +12,8 @@ mod fuse;
 mod install;
 #[path = "support/lender.rs"]
 mod lender;
+#[path = "support/marks.rs"]
+mod marks;
 #[path = "support/wire.rs"]
 mod wire;
 #[path = "support/world.rs"]
@@ -22,14 +24,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Taint};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt};
 use lender::Lender;
 use liqo_api::ShadowPod;
 use liqo_api::names::UNREACHABLE_TAINT;
 use liqo_providers::Health;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
+use marks::{beat, mark};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -219,32 +222,6 @@ async fn measure(world: &World<'_>, client: Client) {
         beat(world).await;
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-}
-
-/// The node says whether its provider answers.
-async fn mark(world: &World<'_>, ready: bool) {
-    let nodes: Api<Node> = Api::all(world.here.clone());
-    let status = if ready { "True" } else { "False" };
-    let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap();
-    let condition = json!({ "type": "Ready", "status": status, "reason": "Test", "message": "",
-        "lastHeartbeatTime": now, "lastTransitionTime": now });
-    let patch = Patch::Strategic(json!({ "status": { "conditions": [condition] } }));
-    nodes.patch_status(&world.node, &PatchParams::default(), &patch).await.unwrap();
-    let mut taints = nodes.get(&world.node).await.unwrap().spec.unwrap().taints.unwrap_or_default();
-    taints.retain(|taint| taint.key != UNREACHABLE_TAINT);
-    if !ready {
-        let (key, effect) = (UNREACHABLE_TAINT.to_owned(), "NoExecute".to_owned());
-        taints.push(Taint { key, effect, ..Taint::default() });
-    }
-    let patch = Patch::Merge(json!({ "spec": { "taints": taints } }));
-    nodes.patch(&world.node, &PatchParams::default(), &patch).await.unwrap();
-}
-
-/// The node lives, as its Lease says.
-async fn beat(world: &World<'_>) {
-    let leases: Api<Lease> = world.at_home("kube-node-lease");
-    let patch = Patch::Merge(json!({ "spec": { "renewTime": format!("{:.6}", jiff::Timestamp::now()) } }));
-    leases.patch(&world.node, &PatchParams::default(), &patch).await.unwrap();
 }
 
 /// Looks whether anything runs at both ends.

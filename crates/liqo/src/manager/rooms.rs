@@ -77,10 +77,13 @@ impl Rooms {
             liqo_offloading::Room::new(client.clone(), settings, own.subscribe(), providers.subscribe());
         let settings = liqo_hosting::Settings::new(arguments.identity.liqo_namespace.clone(), pod);
         let hosting = liqo_hosting::Room::new(client.clone(), settings, own.subscribe());
-        let settings = virtual_node_settings(arguments, pod);
+        // What the one finds out of the providers' nodes, the other shows.
+        let survey = watch::Sender::default();
+        let settings =
+            liqo_virtual_node::Settings { survey: survey.clone(), ..virtual_node_settings(arguments, pod) };
         let virtual_node =
             liqo_virtual_node::Room::new(client.clone(), settings, providers.clone(), own.subscribe());
-        let settings = reflection_settings(arguments, pod);
+        let settings = liqo_reflection::Settings { survey, ..reflection_settings(arguments, pod) };
         let reflection =
             liqo_reflection::Room::new(client.clone(), settings, own.subscribe(), providers.subscribe());
         Self {

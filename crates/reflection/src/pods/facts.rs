@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, PodStatus};
@@ -13,9 +14,9 @@ use liqo_kit::watch::{Identity, Pairs, Wire};
 use serde::Deserialize;
 
 use super::outgoing::Draft;
-use super::status::{READY, fingerprint, kubelets_part, place};
+use super::status::{READY, RUNNING, fingerprint, is_cut_off, kubelets_part, place};
 use super::volumes::{self, Tokens};
-use crate::fence::Guard;
+use crate::fence::{self, Guard};
 use crate::route::digest_of;
 
 /// Why a provider does not change a pod that would take more than the contract allows.
@@ -47,6 +48,10 @@ pub(crate) struct Home {
     pub(crate) tokens: Option<Box<Tokens>>,
     /// How it is kept from running twice.
     pub(crate) guard: Guard,
+    /// How long it waits for what it runs on to answer again; for ever if nothing is said.
+    pub(crate) patience: Option<Duration>,
+    /// Whether it says that its node at the provider does not answer, whoever found that out.
+    pub(crate) cut_off: bool,
 }
 
 impl Home {
@@ -62,9 +67,10 @@ impl Home {
         let mut gates = spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
         let closed_gate = gates.find(|gate| !is_true(gate)).map(Box::from);
         let ready = is_true(READY);
+        let cut_off = status.conditions.iter().flatten().any(is_cut_off);
         let phase = status.phase.as_deref().unwrap_or_default();
         let (finished, pending) = (["Succeeded", "Failed"].contains(&phase), phase == super::status::PENDING);
-        let guard = Guard::of(&pod.metadata, &spec);
+        let (guard, patience) = (Guard::of(&pod.metadata, &spec), fence::patience(&spec));
         let notes = pod.metadata.annotations.as_ref();
         let quiet =
             notes.and_then(|notes| notes.get(annotations::SKIP_EVENTS)).is_some_and(|it| it == labels::TRUE);
@@ -91,6 +97,8 @@ impl Home {
             quiet,
             tokens,
             guard,
+            patience,
+            cut_off,
         })
     }
 }
@@ -220,6 +228,10 @@ pub(crate) struct Remote {
     pub(crate) owner: Box<str>,
     /// When it was first seen.
     pub(crate) since: Timestamp,
+    /// The node that it is on.
+    pub(crate) node: Option<Box<str>>,
+    /// Whether it runs, as was last said.
+    pub(crate) runs: bool,
     /// Its status as JSON, which is smaller than the types.
     pub(crate) status: Box<[u8]>,
 }
@@ -231,6 +243,8 @@ impl Remote {
         Self {
             owner: owner.map(|owner| owner.uid.as_str()).unwrap_or_default().into(),
             since: now,
+            runs: wire.status.phase.as_deref() == Some(RUNNING),
+            node: wire.spec.node_name.filter(|node| !node.is_empty()),
             // A status was JSON a moment ago.
             status: serde_json::to_vec(&wire.status).unwrap_or_default().into(),
         }

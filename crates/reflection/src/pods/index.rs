@@ -87,6 +87,29 @@ impl Pods {
         self.nodes.get(name)
     }
 
+    /// The nodes that stand for providers.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Box<str>, &VirtualNode)> {
+        self.nodes.iter()
+    }
+
+    /// The pods of home.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = (&Key, &Home)> {
+        self.home.iter()
+    }
+
+    /// The providers of which not all is known that is there; all of them while not all of home is.
+    pub(crate) fn unseen_providers(&self) -> BTreeSet<&str> {
+        let places = self.places.values().flatten().filter(|(_, place)| !place.is_known());
+        let mapped = self.maps.values().filter(|map| !self.is_looked_at(map)).map(|map| &*map.provider);
+        let nodes = self.nodes.values().filter(|_| !self.synced).map(|node| &*node.provider);
+        places.map(|(provider, _)| &**provider).chain(mapped).chain(nodes).collect()
+    }
+
+    /// Whether all namespaces of a map are looked at.
+    fn is_looked_at(&self, map: &Mapping) -> bool {
+        map.namespaces.keys().all(|namespace| self.place(namespace, &map.provider).is_some())
+    }
+
     /// What is at the providers that this namespace is mapped to.
     pub(crate) fn places(&self, namespace: &str) -> impl Iterator<Item = (&Arc<str>, &Place)> {
         self.places.get(namespace).into_iter().flatten()
@@ -188,6 +211,15 @@ impl Pods {
         for (namespace, places) in &self.places {
             let names = places.get(provider).into_iter().flat_map(|place| place.shadows.keys());
             self.dirty.extend(names.map(|name| Key::namespaced(namespace, name)));
+        }
+    }
+
+    /// The pods on this node of this provider should be looked at.
+    pub(crate) fn touch_remote_node(&mut self, provider: &str, node: &str) {
+        for (namespace, places) in &self.places {
+            let pods = places.get(provider).into_iter().flat_map(|place| &place.pods);
+            let there = pods.filter(|(_, remote)| remote.node.as_deref() == Some(node));
+            self.dirty.extend(there.map(|(name, _)| Key::namespaced(namespace, name)));
         }
     }
 

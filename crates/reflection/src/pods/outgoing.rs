@@ -1,8 +1,12 @@
 //! What of a pod is sent to a provider, and what stays.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Container, EnvFromSource, EnvVar, EphemeralContainer, PodSpec, Toleration};
+use k8s_openapi::api::core::v1::{
+    Affinity, Container, EnvFromSource, EnvVar, EphemeralContainer, NodeAffinity, NodeSelector,
+    NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration,
+};
 use kube::api::ObjectMeta;
 use liqo_api::shadow_pod::{ShadowPod, ShadowPodSpec};
 use liqo_api::{annotations, labels, names};
@@ -16,6 +20,8 @@ mod tests;
 
 /// Grows when the same pod is translated to something else than before, so that what older versions sent is renewed.
 const TRANSLATION: u32 = 1;
+/// How many nodes a pod is kept from; providers listen to no more.
+const MOST_AVOIDED: usize = 32;
 /// The service account of pods that name none.
 pub(crate) const DEFAULT_ACCOUNT: &str = "default";
 
@@ -163,6 +169,28 @@ pub(crate) fn pod_spec(spec: PodSpec, route: &Route<'_>) -> Result<PodSpec, Refu
             .map(|all| all.into_iter().map(|it| volumes::translate(it, route, &account)).collect()),
         ..PodSpec::default()
     })
+}
+
+/// Keeps a pod from nodes that are gone: the provider's scheduler notices that later than we do. It is said when the pod is
+/// sent, and is no reason to send it again.
+pub(crate) fn away_from<'a>(nodes: impl Iterator<Item = &'a Arc<str>>) -> Option<Affinity> {
+    // One name in each, as Kubernetes wants it.
+    let one = |name: &Arc<str>| NodeSelectorRequirement {
+        key: "metadata.name".to_owned(),
+        operator: "NotIn".to_owned(),
+        values: Some(vec![name.to_string()]),
+    };
+    let fields: Vec<_> = nodes.take(MOST_AVOIDED).map(one).collect();
+    if fields.is_empty() {
+        return None;
+    }
+    let term = NodeSelectorTerm { match_fields: Some(fields), match_expressions: None };
+    let required = NodeSelector { node_selector_terms: vec![term] };
+    let node_affinity = NodeAffinity {
+        required_during_scheduling_ignored_during_execution: Some(required),
+        preferred_during_scheduling_ignored_during_execution: None,
+    };
+    Some(Affinity { node_affinity: Some(node_affinity), ..Affinity::default() })
 }
 
 /// Whether a toleration is about anything else than virtual nodes: the provider's own are not for others' pods.

@@ -9,6 +9,8 @@ use liqo_api::labels::POOL;
 use liqo_api::shadow_pod::PodPhase;
 use liqo_api::{ShadowPod, fence};
 use liqo_kit::Key;
+use liqo_providers::Health;
+use liqo_providers::nodes::Nodes;
 use serde_json::Value;
 
 use super::facts::{Home, Remote, Shadow, VirtualNode};
@@ -53,6 +55,8 @@ pub(crate) struct View<'a> {
     /// What is known of a provider; nothing of one that we have no access to.
     pub(crate) standing: &'a dyn Fn(&str) -> Option<Standing>,
     pub(crate) translate: &'a dyn Translate,
+    /// The providers' nodes.
+    pub(crate) nodes: &'a Nodes,
     /// How long nobody has told a provider to keep what must never run twice; measured, not read off a clock.
     pub(crate) silence: &'a dyn Fn(&str) -> Duration,
     pub(crate) now: Timestamp,
@@ -71,6 +75,8 @@ pub(crate) enum Step {
     Show { uid: Box<str>, patch: Value, fingerprint: u64 },
     /// It is gone there: it may go here.
     Finish { uid: Box<str> },
+    /// Its node there is dead: another is to be started for it.
+    Leave { uid: Box<str> },
     /// Read it again: what should be sent was dropped.
     Recall,
 }
@@ -306,6 +312,7 @@ impl<'a> Here<'a> {
             if let Some(pool) = &self.node.pool {
                 shadow.metadata.labels.get_or_insert_default().insert(POOL.to_owned(), pool.to_string());
             }
+            shadow.spec.pod.affinity = outgoing::away_from(self.view.nodes.gone(self.provider));
             Box::new(shadow)
         }))
     }
@@ -352,7 +359,15 @@ impl<'a> Here<'a> {
 
     fn tell_remote(&self, remote: &'a Remote, shadow: &Shadow, planned: &mut Planned) {
         let found = remote.status();
+        let node = remote.node.as_deref().unwrap_or_default();
+        let health = self.view.nodes.health(self.provider, node);
+        let silence = Silence::of(self, node, &health);
+        if self.home.cut_off && health == Health::Unknown && !self.view.nodes.is_mute(self.provider, node) {
+            // Whoever led before said so; what was last heard from the node is no reason to say otherwise.
+            return;
+        }
         let wait = match status::urgency(&found) {
+            _ if silence.is_some() => None,
             Urgency::Never if self.home.pending => return,
             Urgency::Now | Urgency::Never => None,
             Urgency::Soon => Some(SOON),
@@ -373,7 +388,27 @@ impl<'a> Here<'a> {
         if let Some((why, since)) = shadow.deferred.as_deref() {
             status::defer_growth(&mut merged, (why, *since), self.provider);
         }
+        if let Some(silence) = silence {
+            status::cut_off(&mut merged, &silence.message, silence.noticed);
+            self.leave(&silence, planned);
+        }
         self.show(&merged, planned);
+    }
+
+    /// The pod leaves a node that does not answer, when it has waited for as long as it says. What must never run twice stays:
+    /// nobody can tell whether it has ended there.
+    fn leave(&self, silence: &Silence, planned: &mut Planned) {
+        if self.home.deleting || self.home.guard != Guard::None {
+            return;
+        }
+        let Some(patience) = self.home.patience else { return };
+        let due = silence.noticed.checked_add(patience).unwrap_or(Timestamp::MAX);
+        if self.view.now < due {
+            return planned.wake(due);
+        }
+        let message = format!("{}; another pod is started for it", silence.message);
+        planned.report = Some(Report::warning(status::NODE_UNREACHABLE, &message));
+        planned.step(Step::Leave { uid: self.home.uid.clone() });
     }
 
     /// The provider has the ShadowPod and no pod for it.
@@ -403,6 +438,25 @@ impl<'a> Here<'a> {
             }
             _ => {}
         }
+    }
+}
+
+/// A node of the provider that does not answer.
+struct Silence {
+    message: String,
+    noticed: Timestamp,
+}
+
+impl Silence {
+    fn of(here: &Here<'_>, node: &str, health: &Health) -> Option<Self> {
+        let Health::Unreachable { since, why } = health else { return None };
+        let since = since.strftime("%FT%TZ");
+        let message = format!(
+            "the node {node} of the provider {} has not answered since {since}: {why}",
+            here.provider
+        );
+        let noticed = here.view.nodes.noticed(here.provider, node).unwrap_or(here.view.now);
+        Some(Self { message, noticed })
     }
 }
 

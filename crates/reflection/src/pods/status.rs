@@ -29,6 +29,9 @@ const CONTAINERS_READY: &str = "ContainersReady";
 pub(crate) const READY: &str = "Ready";
 const SCHEDULED: &str = "PodScheduled";
 pub(crate) const PENDING: &str = "Pending";
+pub(crate) const RUNNING: &str = "Running";
+/// Why a pod is not ready whose node at the provider does not answer.
+pub(crate) const NODE_UNREACHABLE: &str = "ProviderNodeUnreachable";
 /// Why a container waits that is on its way.
 const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
@@ -136,6 +139,29 @@ pub(crate) fn defer_growth(status: &mut PodStatus, (message, since): (&str, Time
         ..PodCondition::default()
     });
     conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+}
+
+/// Says that the node of a pod does not answer: what was last heard from there is not so any more. `noticed` is when that
+/// was found out.
+pub(crate) fn cut_off(status: &mut PodStatus, message: &str, noticed: Timestamp) {
+    let conditions = status.conditions.get_or_insert_default();
+    conditions.retain(|it| it.type_ != READY);
+    conditions.push(PodCondition {
+        type_: READY.to_owned(),
+        status: "False".to_owned(),
+        reason: Some(NODE_UNREACHABLE.to_owned()),
+        message: Some(message.to_owned()),
+        last_transition_time: Some(Time(in_seconds(noticed))),
+        ..PodCondition::default()
+    });
+    conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+}
+
+/// Whether this says that the node of a pod does not answer.
+pub(crate) fn is_cut_off(condition: &PodCondition) -> bool {
+    condition.type_ == READY
+        && condition.status == "False"
+        && condition.reason.as_deref() == Some(NODE_UNREACHABLE)
 }
 
 /// Says on which node of the provider a pod is: nothing else at home tells it, and it costs no request of its own.

@@ -39,7 +39,7 @@ impl Step {
                 Some(Slot::Shadow(Arc::clone(provider)))
             }
             Self::Show { .. } => Some(Slot::Status),
-            Self::Finish { .. } => Some(Slot::Pod),
+            Self::Finish { .. } | Self::Leave { .. } => Some(Slot::Pod),
             Self::Recall => None,
         }
     }
@@ -51,7 +51,9 @@ impl Step {
                 Target::of::<ShadowPod>(Key::new(namespace, key.name()))
             }
             Self::Withdraw { remote, .. } => Target::of::<ShadowPod>(remote.clone()),
-            Self::Show { .. } | Self::Finish { .. } | Self::Recall => Target::of::<Pod>(key.clone()),
+            Self::Show { .. } | Self::Finish { .. } | Self::Leave { .. } | Self::Recall => {
+                Target::of::<Pod>(key.clone())
+            }
         }
     }
 
@@ -63,6 +65,7 @@ impl Step {
             Self::Withdraw { uid, .. } => Ok(Write::delete(target, uid)),
             Self::Show { uid, patch, .. } => Write::strategic_status(target, uid, patch),
             Self::Finish { uid } => Ok(Write::delete(target, uid).grace(0)),
+            Self::Leave { uid } => Ok(Write::delete(target, uid)),
             Self::Recall => return None,
         };
         write.inspect_err(|error| tracing::error!(pod = %key, %error, "cannot write this down")).ok()

@@ -99,6 +99,7 @@ impl Room {
         }
         self.leave_customs();
         self.leave_places();
+        self.leave_nodes();
         self.0.pods.write().sending = false;
         self.0.standings.write().clear();
         *self.0.leading.lock() = None;
@@ -139,7 +140,8 @@ impl Room {
             self.keep_tokens(),
             self.keep_claims(queue),
             self.keep_customs(queue, stop),
-            self.keep_fences()
+            self.keep_fences(),
+            self.keep_nodes()
         );
     }
 
@@ -221,7 +223,9 @@ impl Room {
         let pods = self.0.pods.read();
         let translate = &*self.0.settings.translate;
         let silence = |provider: &str| self.0.ties.lock().silence(provider, Instant::now());
-        let view = View { home: me, pods: &pods, standing: &standing, translate, silence: &silence, now };
+        let nodes = &*self.0.nodes.read();
+        let view =
+            View { home: me, pods: &pods, standing: &standing, translate, nodes, silence: &silence, now };
         plan(&view, key)
     }
 

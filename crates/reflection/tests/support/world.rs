@@ -18,6 +18,7 @@ use liqo_kit::clusters::{Clusters, Credentials};
 use liqo_kit::lease::{Campaign, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
+use liqo_providers::nodes::Survey;
 use liqo_providers::{ByCluster, Health, Lent, Link, Provider};
 use liqo_reflection::{Room, Settings};
 use liqo_sandbox::{TestCluster, TestSandbox};
@@ -63,6 +64,8 @@ pub(crate) struct World<'a> {
     pub(crate) provider: String,
     pub(crate) node: String,
     pub(crate) list: watch::Sender<Arc<ByCluster>>,
+    /// What the room tells of the nodes behind virtual nodes.
+    pub(crate) survey: watch::Sender<Arc<Survey>>,
     /// The way to the provider, where it is not the straight one.
     pub(crate) through: Option<std::net::SocketAddr>,
     ca: String,
@@ -95,6 +98,7 @@ impl<'a> World<'a> {
             provider: "away".to_owned(),
             node: "liqo-away".to_owned(),
             list: watch::Sender::new(Arc::default()),
+            survey: watch::Sender::default(),
             through: None,
             ca,
         };
@@ -124,6 +128,7 @@ impl<'a> World<'a> {
                     { "apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": all },
                     { "apiGroups": ["virtualkubelet.liqo.io"], "resources": ["shadowpods"], "verbs": all },
                     { "apiGroups": [""], "resources": ["pods", "events"], "verbs": see },
+                    { "apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"] },
                 ],
             }),
         )
@@ -259,7 +264,8 @@ impl<'a> World<'a> {
         let own = liqo_api::names::Identity { id: self.id.parse().unwrap(), name: self.id.parse().unwrap() };
         let (list, elector) = (self.list.subscribe(), self.here.clone());
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        runtime.spawn(run(client, own, list, elector, sender));
+        let settings = Settings { survey: self.survey.clone(), ..Settings::new("manager-0") };
+        runtime.spawn(run(client, settings, own, list, elector, sender));
         let room = receiver.await.unwrap();
         Process { runtime: Some(runtime), room, _clusters: clusters }
     }
@@ -333,13 +339,14 @@ pub(crate) fn is_ready(pod: &Pod) -> bool {
 
 async fn run(
     client: kube::Client,
+    settings: Settings,
     own: liqo_api::names::Identity,
     list: watch::Receiver<Arc<ByCluster>>,
     elector: kube::Client,
     started: tokio::sync::oneshot::Sender<Room>,
 ) {
     let (_keep, own) = watch::channel(Some(own));
-    let room = Room::new(client, Settings::new("manager-0"), own, list);
+    let room = Room::new(client, settings, own, list);
     let supervisor = Supervisor::new();
     room.start(&supervisor, &WatchMetrics::default());
     let (queue, worker) = room.queue(&WriteMetrics::default());

@@ -8,6 +8,8 @@ use crate::pods::facts::{Mapping, RemoteOnWire, ShadowOnWire, VirtualNode};
 use crate::pods::index::{PODS, SHADOWS};
 use crate::translate::Unchanged;
 
+mod nodes;
+
 const NOW: &str = "2026-01-01T00:01:00Z";
 
 fn now() -> Timestamp {
@@ -24,6 +26,7 @@ struct World {
     gone: bool,
     access: bool,
     silence: Duration,
+    nodes: Nodes,
     now: Timestamp,
 }
 
@@ -33,7 +36,8 @@ impl World {
         (pods.sending, pods.synced) = (true, true);
         let node = VirtualNode { provider: "away".into(), pool: None, address: Some("10.9.8.7".into()) };
         pods.apply(&Key::cluster("liqo-away"), node);
-        let mut world = Self { pods, gone: false, access: true, silence: Duration::ZERO, now: now() };
+        let (silence, nodes) = (Duration::ZERO, Nodes::default());
+        let mut world = Self { pods, gone: false, access: true, silence, nodes, now: now() };
         world.map(true);
         world
     }
@@ -118,6 +122,7 @@ impl World {
             pods: &self.pods,
             standing: &standing,
             translate: &Unchanged,
+            nodes: &self.nodes,
             silence: &|_| self.silence,
             now: self.now,
         };
@@ -136,6 +141,7 @@ fn word(step: &Step) -> &'static str {
         Step::Withdraw { .. } => "withdraw",
         Step::Show { .. } => "show",
         Step::Finish { .. } => "finish",
+        Step::Leave { .. } => "leave",
         Step::Recall => "recall",
     }
 }
