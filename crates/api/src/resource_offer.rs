@@ -158,6 +158,11 @@ pub struct OfferedPool {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "crate::schema::pools::labels")]
     pub labels: BTreeMap<String, String>,
+
+    /// The largest pods that fit into it now. For information, as that of the whole offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::pools::largest_pod")]
+    pub largest_pod: Option<LargestPod>,
 }
 
 /// A storage class of the provider.

@@ -78,6 +78,7 @@ mod tests;
 pub use backing::shortages;
 pub use evaluate::evaluate;
 pub use explain::Line;
+pub use nodes::dropped;
 pub use spec::Spec;
 pub use time::next_change;
 
@@ -250,6 +251,8 @@ pub struct Offer {
     pub pools: Pools,
     /// The largest pods that fit now.
     pub largest_pod: LargestPod,
+    /// The largest pods that fit now into each pool.
+    pub largest_pods: BTreeMap<PoolName, LargestPod>,
     /// What it costs; `None` if it is free.
     pub prices: Option<Prices>,
     /// What there is besides resources.

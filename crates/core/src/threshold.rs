@@ -8,6 +8,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::capacity::LargestPod;
 use crate::fraction;
 use crate::names::PoolName;
 use crate::policy::{Offer, Percent};
@@ -68,11 +69,10 @@ impl fmt::Display for Difference {
 /// In what respects `new` differs from `old` enough to be told; empty if in none.
 pub fn differences(old: &Offer, new: &Offer, threshold: Percent) -> Vec<Difference> {
     let mut differences = amount_differences(&old.resources, &new.resources, threshold);
-    let pods = |offer: &Offer| [offer.largest_pod.on_one_node.clone(), offer.largest_pod.of_each.clone()];
-    let pod_differs = pods(old)
-        .iter()
-        .zip(&pods(new))
-        .any(|(old, new)| !amount_differences(old, new, threshold).is_empty());
+    let pod_differs = largest_pod_differs(&old.largest_pod, &new.largest_pod, threshold)
+        || old.largest_pods.iter().any(|(pool, old)| {
+            new.largest_pods.get(pool).is_some_and(|new| largest_pod_differs(old, new, threshold))
+        });
     let others = [
         (pools_differ(&old.pools, &new.pools, threshold), Difference::Pools),
         (pod_differs, Difference::LargestPod),
@@ -83,6 +83,12 @@ pub fn differences(old: &Offer, new: &Offer, threshold: Percent) -> Vec<Differen
     ];
     differences.extend(others.into_iter().filter(|(differs, _)| *differs).map(|(_, difference)| difference));
     differences
+}
+
+/// Whether enough more or less fits into one pod.
+pub fn largest_pod_differs(old: &LargestPod, new: &LargestPod, threshold: Percent) -> bool {
+    let pairs = [(&old.on_one_node, &new.on_one_node), (&old.of_each, &new.of_each)];
+    pairs.into_iter().any(|(old, new)| !amount_differences(old, new, threshold).is_empty())
 }
 
 /// Whether there are other pools, or one has other labels, or enough more or less of something.

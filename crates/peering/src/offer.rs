@@ -8,7 +8,7 @@
 //! # The digest of an offer
 //!
 //! The [canonical](liqo_core::canonical) digest, with the domain [`OFFER_DOMAIN`], of the spec without what changes
-//! while the offer stays the same: `validUntil`, `withdrawalTimestamp`, `largestPod` and `images`. A contract names the
+//! while the offer stays the same: `validUntil`, `withdrawalTimestamp`, `largestPod` (of pools too) and `images`. A contract names the
 //! digest of its offer, so that both sides know what was accepted.
 //!
 //! # What is hostile
@@ -48,6 +48,10 @@ pub fn digest(spec: &ResourceOfferSpec) -> Result<Digest, NotCanonical> {
     if let Value::Object(fields) = &mut document {
         for field in NOT_IN_DIGEST {
             fields.remove(field);
+        }
+        let pools = fields.get_mut("pools").and_then(Value::as_array_mut);
+        for pool in pools.into_iter().flatten().filter_map(Value::as_object_mut) {
+            pool.remove("largestPod");
         }
     }
     Digest::of_document(OFFER_DOMAIN, &document)

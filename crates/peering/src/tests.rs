@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::testing::{Fate, World};
 
+mod pools;
+
 /// A cluster, by its number; the first one lends.
 const NORTH: usize = 0;
 const SOUTH: usize = 1;
@@ -273,49 +275,6 @@ const RIVALS_PUSHED: Story = Story {
         Act::Borrow(SOUTH, NORTH, "12"),
     ],
 };
-
-/// What the contracts in force at `NORTH` say of pools, a line for each.
-fn agreed_pools(world: &World) -> Vec<String> {
-    let terms = world.agreed(NORTH);
-    let pools = terms.iter().flat_map(|terms| {
-        terms.pools.iter().map(|(name, pool)| format!("{} {name}: {}", terms.consumer.id, pool.resources))
-    });
-    pools.collect()
-}
-
-#[test]
-fn pools_are_under_contract_and_follow_the_policy() {
-    let pool = |name: &str, number: &str| json!({ "name": name, "nodeSelector": { "matchLabels": { "number": number } } });
-    let mut world = World::new(&["north", "south", "west"]);
-    world.nodes(NORTH, &["8", "4"]);
-    world.meet(SOUTH, NORTH);
-    world.meet(WEST, NORTH);
-    let share = |pools: Value| json!({ "share": { "percentage": 100 }, "pools": pools });
-    world.policy(NORTH, "pools", &share(json!([pool("large", "0"), pool("small", "1")])));
-    Act::Borrow(SOUTH, NORTH, "6").perform(&mut world);
-    world.rest();
-    let [large, small] = ["large: cpu=4, memory=64Gi, pods=110", "small: cpu=2, memory=64Gi, pods=110"];
-    assert_eq!(agreed_pools(&world), [format!("south-id {large}"), format!("south-id {small}")]);
-
-    // Nothing of a pool is sold twice: there is no memory left, but there are cores.
-    Act::Borrow(WEST, NORTH, "6").perform(&mut world);
-    world.rest();
-    let west: Vec<String> =
-        agreed_pools(&world).into_iter().filter(|line| line.starts_with("west")).collect();
-    assert_eq!(west, ["west-id large: cpu=4", "west-id small: cpu=2"], "{}", world.told());
-
-    // A pool gets another name, and then there are none: the contracts follow, each change at its pace.
-    for (pools, expected) in [(json!([pool("large", "0"), pool("tiny", "1")]), 4), (json!([]), 0)] {
-        world.policy(NORTH, "pools", &share(pools));
-        for _ in 0..3 {
-            world.rest();
-            world.wait(SignedDuration::from_secs(90));
-        }
-        let agreed = agreed_pools(&world);
-        assert_eq!(agreed.len(), expected, "{agreed:?} {}", world.told());
-        assert!(agreed.iter().all(|line| !line.contains("small")), "{agreed:?} {}", world.told());
-    }
-}
 
 #[test]
 fn a_consumer_that_asks_gets_a_contract_and_a_restart_writes_nothing() {

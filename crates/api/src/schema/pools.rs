@@ -27,6 +27,23 @@ pub(crate) fn amounts(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// The largest pods that fit into a pool.
+pub(crate) fn largest_pod(generator: &mut SchemaGenerator) -> Schema {
+    let described = |text: &str, mut amounts: Schema| {
+        amounts.insert("description".to_owned(), json!(text));
+        amounts
+    };
+    let on_one_node = "What one pod can have as a whole, on the roomiest node.";
+    let of_each = "The most of each resource alone that any one node has.";
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "onOneNode": described(on_one_node, amounts(generator)),
+            "ofEach": described(of_each, amounts(generator)),
+        },
+    })
+}
+
 /// Labels of a pool's nodes at other clusters.
 pub(crate) fn labels(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "maxProperties": MAX_POOL_LABELS, "additionalProperties": value() })

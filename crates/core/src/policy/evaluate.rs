@@ -9,6 +9,8 @@ use super::select::{self, Choice};
 use super::{Cause, Conditions, Evaluation, Extras, Offer, Peer, Percent, Policy, Refusal, Sharing, Verdict};
 use crate::capacity::Capacity;
 use crate::ledger::{Ledger, Pot};
+use crate::names::PoolName;
+use crate::pools::Pool;
 use crate::resources::Resources;
 
 /// What `peer` is offered now, and how that comes about.
@@ -46,11 +48,16 @@ pub fn evaluate(
     }
     let ends = policy.and_then(|policy| policy.ends(now));
     let offered = amounts.offered;
+    let of_pool = |(name, pool): (&PoolName, &Pool)| {
+        (name.clone(), capacity.largest_pod(&Nodes::Pool(sharing, name), &pool.resources))
+    };
+    let largest_pods = amounts.pools.iter().map(of_pool).collect();
     let prices = policy.and_then(|policy| policy.prices.as_ref());
     let offer = Offer {
         policy: pot,
         pools: amounts.pools,
         largest_pod: capacity.largest_pod(&Nodes::Shared(sharing), &offered),
+        largest_pods,
         prices: prices.map(|prices| prices.only(|name| offered.get(name.as_str()).is_some())),
         extras: policy.map_or_else(Extras::default, |policy| policy.extras.clone()),
         conditions: policy.map_or_else(Conditions::default, |policy| policy.conditions.clone()),
@@ -74,6 +81,9 @@ fn is_nothing(offered: &Resources) -> bool {
 
 fn explain_terms(offer: &Offer, lines: &mut Lines) {
     lines.say(format!("largest single pod that fits now: {}", offer.largest_pod.on_one_node));
+    for (name, largest) in &offer.largest_pods {
+        lines.say(format!("largest single pod that fits into pool {name} now: {}", largest.on_one_node));
+    }
     match &offer.prices {
         None => lines.say("free of charge"),
         Some(prices) => match prices.total(&offer.resources) {

@@ -1,5 +1,7 @@
 //! Which nodes a policy shares, and which of them belong to which pool.
 
+use std::collections::BTreeSet;
+
 use super::{Policy, SharedPool, Sharing};
 use crate::capacity::Picks;
 use crate::names::PoolName;
@@ -57,6 +59,15 @@ fn with(term: &[Requirement], more: &Requirement) -> Vec<Requirement> {
         term.push(more.clone());
     }
     term
+}
+
+/// Whether nodes are lent by pool, and no policy has any of these pools: what was promised of them is taken back on purpose,
+/// and not missing.
+pub fn dropped<'a>(policies: &[Policy], pools: impl IntoIterator<Item = &'a PoolName>) -> bool {
+    let there: BTreeSet<&PoolName> =
+        policies.iter().flat_map(|policy| &policy.sharing.pools).map(|pool| &pool.name).collect();
+    let mut pools = pools.into_iter().peekable();
+    !there.is_empty() && pools.peek().is_some() && !pools.any(|pool| there.contains(pool))
 }
 
 impl Policy {

@@ -21,6 +21,7 @@ fn offer() -> Offer {
         resources: list("cpu=10, memory=100Gi"),
         pools: [].into(),
         largest_pod: LargestPod { on_one_node: list("cpu=2"), of_each: list("cpu=4") },
+        largest_pods: [].into(),
         prices: None,
         extras: Extras::default(),
         conditions: Conditions::default(),

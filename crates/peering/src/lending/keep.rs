@@ -5,7 +5,7 @@ use liqo_api::foreign_cluster::PeeringConditionStatus as Status;
 use liqo_api::resource_offer::OfferPhase;
 use liqo_api::{ResourceOffer, ResourceOfferSpec, ResourceRequest, labels};
 use liqo_core::Resources;
-use liqo_core::policy::{Cause, Offer, Verdict};
+use liqo_core::policy::{Cause, Offer, Verdict, dropped};
 use liqo_core::threshold::Difference;
 
 use super::{Lending, Why, evaluate};
@@ -39,8 +39,8 @@ impl Lending<'_> {
         match &*verdict {
             Verdict::Offer(offer) => self.lend(offer, in_force, planned),
             Verdict::Refuse(refusal) => match (refusal.cause, in_force) {
-                // What is gone of what was promised is a shortage, no refusal.
-                (Cause::NothingLeft, Some(deal)) => {
+                // What is gone of what was promised is a shortage, no refusal; unless the policy took it back.
+                (Cause::NothingLeft, Some(deal)) if !self.is_taken_back(deal) => {
                     self.settle(None, planned);
                     self.established(deal)
                 }
@@ -176,7 +176,19 @@ impl Lending<'_> {
         let less = differences
             .iter()
             .any(|difference| matches!(difference, Difference::Amount { old, new, .. } if new < old));
-        less && !doubt.missing.is_empty() && !doubt.backing.raised
+        less && !doubt.missing.is_empty() && !doubt.backing.raised && !self.has_dropped_pool(deal)
+    }
+
+    /// Whether the contract is about pools, and no policy has any of them any more.
+    fn is_taken_back(&self, deal: &Deal) -> bool {
+        deal.agreed_terms().is_some_and(|terms| dropped(self.view.index.stock.policies(), terms.pools.keys()))
+    }
+
+    /// Whether the contract is about a pool that no policy has any more: who removed it knows, and there is nothing to wait
+    /// for.
+    fn has_dropped_pool(&self, deal: &Deal) -> bool {
+        let mut pools = deal.agreed_terms().into_iter().flat_map(|terms| terms.pools.keys());
+        pools.any(|pool| dropped(self.view.index.stock.policies(), [pool]))
     }
 
     /// What is told while the consumer has not signed.

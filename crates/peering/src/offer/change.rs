@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use liqo_api::ResourceOfferSpec;
-use liqo_api::resource_offer::LargestPod;
-use liqo_core::Span;
+use liqo_api::resource_offer::{LargestPod, OfferedPool};
 use liqo_core::policy::Percent;
 use liqo_core::pools::{Pool, Pools};
-use liqo_core::threshold::{Difference, amount_differences, pools_differ};
+use liqo_core::threshold::{self as thresholds, Difference, amount_differences, pools_differ};
+use liqo_core::{Span, capacity};
 
 use super::amounts;
 
@@ -56,9 +56,17 @@ pub fn plan(
         valid_until: new.valid_until.clone(),
         largest_pod: new.largest_pod.clone(),
         images: new.images.clone(),
+        pools: with_largest_pods(&written.pools, &new.pools),
         ..written.clone()
     };
     write(same, differences)
+}
+
+/// The pools as they are written, with the largest pods of now.
+fn with_largest_pods(written: &[OfferedPool], new: &[OfferedPool]) -> Vec<OfferedPool> {
+    let now =
+        |name: &str| new.iter().find(|pool| pool.name == name).and_then(|pool| pool.largest_pod.clone());
+    written.iter().map(|pool| OfferedPool { largest_pod: now(&pool.name), ..pool.clone() }).collect()
 }
 
 /// Whether the digest of an offer covers it; what else there is informs and binds nobody.
@@ -103,12 +111,17 @@ fn pools(spec: &ResourceOfferSpec) -> Pools {
 }
 
 fn largest_pod_differs(written: &ResourceOfferSpec, new: &ResourceOfferSpec, threshold: Percent) -> bool {
-    let pods = |spec: &ResourceOfferSpec| {
-        let LargestPod { on_one_node, of_each } = spec.largest_pod.clone().unwrap_or_default();
-        [amounts(&on_one_node).0, amounts(&of_each).0]
+    let read = |largest: Option<&LargestPod>| {
+        let LargestPod { on_one_node, of_each } = largest.cloned().unwrap_or_default();
+        capacity::LargestPod { on_one_node: amounts(&on_one_node).0, of_each: amounts(&of_each).0 }
     };
-    let (written, new) = (pods(written), pods(new));
-    written.iter().zip(&new).any(|(written, new)| !amount_differences(written, new, threshold).is_empty())
+    let differs = |written: Option<&LargestPod>, new: Option<&LargestPod>| {
+        thresholds::largest_pod_differs(&read(written), &read(new), threshold)
+    };
+    // Where there are other pools, that is what differs.
+    let of_pools = written.pools.iter().zip(&new.pools).filter(|(written, new)| written.name == new.name);
+    differs(written.largest_pod.as_ref(), new.largest_pod.as_ref())
+        || of_pools.into_iter().any(|(it, new)| differs(it.largest_pod.as_ref(), new.largest_pod.as_ref()))
 }
 
 fn without_end(spec: &ResourceOfferSpec) -> Option<liqo_api::resource_offer::OfferedContract> {

@@ -10,11 +10,11 @@ use liqo_api::resource_offer::{
     LargestPod, OfferedContract, OfferedPool, OfferedQuota, OfferedService, OfferedStorageClass,
 };
 use liqo_api::sharing_policy as api;
-use liqo_core::Resources;
 use liqo_core::contract::{Enforcement, Renewal};
 use liqo_core::names::PoolName;
 use liqo_core::policy::{Conditions, Offer};
 use liqo_core::pools::Pool;
+use liqo_core::{Resources, capacity};
 
 use super::texts;
 use crate::stock::Goods;
@@ -65,10 +65,7 @@ impl Making<'_> {
             currency: prices.map(|prices| prices.currency().to_string()),
             price_period: prices.map(|prices| prices.period().word()),
             valid_until: Some(time(self.offer.end_by(until))),
-            largest_pod: Some(LargestPod {
-                on_one_node: texts(&bounded(&largest_pod.on_one_node)),
-                of_each: texts(&bounded(&largest_pod.of_each)),
-            }),
+            largest_pod: Some(self::largest_pod(largest_pod)),
             services: self.services(),
             contract: Some(contract(conditions, *ends)),
             policy: policy.clone(),
@@ -83,7 +80,8 @@ impl Making<'_> {
             let mut of_pool = pool.resources.clone();
             of_pool.retain(|name, _| resources.get(name.as_str()).is_some());
             let (name, labels) = (name.to_string(), pool.labels.clone());
-            OfferedPool { name, resources: texts(&of_pool), labels }
+            let largest = self.offer.largest_pods.get(name.as_str()).map(largest_pod);
+            OfferedPool { name, resources: texts(&of_pool), labels, largest_pod: largest }
         };
         self.offer.pools.iter().map(pool).filter(|pool| !pool.resources.is_empty()).collect()
     }
@@ -109,6 +107,13 @@ impl Making<'_> {
             default: *default,
         };
         self.goods.storage_classes.iter().map(class).collect()
+    }
+}
+
+fn largest_pod(largest: &capacity::LargestPod) -> LargestPod {
+    LargestPod {
+        on_one_node: texts(&bounded(&largest.on_one_node)),
+        of_each: texts(&bounded(&largest.of_each)),
     }
 }
 

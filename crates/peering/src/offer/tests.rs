@@ -246,14 +246,29 @@ fn every_other_difference_is_told_and_what_only_informs_changes_no_amount() {
 fn pools_are_offered_read_back_and_shared_out() {
     let policy = json!({ "pools": [{ "name": "all", "labels": { "speed": "high" } }] });
     let spec = make("cpu=8, memory=16Gi, pods=110", &policy);
+    let largest = json!({ "cpu": "8", "memory": "16Gi" });
     assert_eq!(
         serde_json::to_value(&spec.pools).unwrap(),
-        json!([{ "name": "all", "resources": { "cpu": "8", "memory": "16Gi", "pods": "110" }, "labels": { "speed": "high" } }])
+        json!([{
+            "name": "all", "resources": { "cpu": "8", "memory": "16Gi", "pods": "110" }, "labels": { "speed": "high" },
+            "largestPod": { "onOneNode": largest, "ofEach": largest },
+        }])
     );
+    assert_eq!(sent(&spec), spec, "nothing is lost on the way");
     let without = ResourceOfferSpec { pools: Vec::new(), ..spec.clone() };
     assert_ne!(digest(&spec), digest(&without), "what is offered by pool is part of the offer");
     let Plan::Write { differences, .. } = planned(&without, &spec, now()) else { panic!("it must be told") };
     assert_eq!(differences, [Difference::Pools]);
+
+    // What fits into one pod informs and binds nobody, by pool as in all.
+    let mut fuller = spec.clone();
+    fuller.pools[0].largest_pod =
+        Some(serde_json::from_value(json!({ "onOneNode": { "cpu": "1" } })).unwrap());
+    assert_eq!(digest(&spec), digest(&fuller));
+    let Plan::Write { spec: told, differences } = planned(&spec, &fuller, now()) else {
+        panic!("it must be told")
+    };
+    assert_eq!((differences, &told.pools), (vec![Difference::LargestPod], &fuller.pools));
 
     let read = hostile(json!({
         "prices": {}, "resourceQuota": { "hard": { "cpu": "9", "memory": "4Gi" } },

@@ -38,6 +38,10 @@ fn each_pool_has_its_part_and_a_node_in_none_is_not_offered() {
     assert_eq!(pool(&offer, "rest"), "cpu=4, memory=32Gi", "the node of both counts in the first");
     assert_eq!(offer.pools["gpu"].labels, [("accelerator".to_owned(), "yes".to_owned())].into());
     assert_eq!(offer.largest_pod.on_one_node, list("cpu=8, memory=32Gi, nvidia.com/gpu=2"));
+    let largest: Vec<_> =
+        offer.largest_pods.iter().map(|(name, it)| (name.as_str(), &it.on_one_node)).collect();
+    let expected = [list("cpu=8, memory=32Gi, nvidia.com/gpu=2"), list("cpu=4, memory=32Gi")];
+    assert_eq!(largest, [("gpu", &expected[0]), ("rest", &expected[1])]);
 }
 
 #[test]
@@ -81,6 +85,8 @@ fn the_explanation_says_what_each_pool_gets() {
         "{lines:#?}"
     );
     assert!(lines.iter().any(|line| line.starts_with("pool gpu: cpu=8, memory=32Gi")), "{lines:#?}");
+    let largest = "largest single pod that fits into pool rest now: cpu=4, memory=32Gi";
+    assert!(lines.iter().any(|line| line == largest), "{lines:#?}");
 }
 
 #[test]
