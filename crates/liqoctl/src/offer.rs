@@ -20,7 +20,7 @@ use crate::access::{Access, Connection};
 use crate::add::Waiting;
 use crate::duration::parse_span;
 use crate::output::{self, Format};
-use crate::peering::paper::OfferView;
+use crate::peering::paper::{OfferView, pool_names};
 use crate::peering::{Papers, amounts, id_of, known, own, tenant_namespace, write};
 use crate::progress::Progress;
 use crate::table::Table;
@@ -41,6 +41,9 @@ enum Command {
     /// List what is offered to this cluster, and what it offers
     #[command(after_help = EXAMPLES)]
     List(OnCluster<List>),
+    /// Show what is offered to a cluster and by it: amounts, pools, prices, the largest pod that fits
+    #[command(after_help = EXAMPLES)]
+    Show(OnCluster<Show>),
     /// Accept what a cluster offers, also beyond this cluster's own limits
     #[command(after_help = EXAMPLES)]
     Accept(OnCluster<Accept>),
@@ -52,6 +55,7 @@ enum Command {
 pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl offer list
   liqoctl offer list -o wide           # the largest pod that fits, prices and the policy too
+  liqoctl offer show milan             # with each pool of nodes that is offered apart
   liqoctl offer accept milan           # what milan offers now; waits until it is under contract
   liqoctl offer refuse milan
 
@@ -60,6 +64,17 @@ A decision is about the offer as it is now: one that changes is decided about an
 /// Arguments of `offer list`.
 #[derive(Debug, Args)]
 struct List {
+    /// Output format
+    #[arg(short, long, value_enum)]
+    output: Option<Format>,
+}
+
+/// Arguments of `offer show`.
+#[derive(Debug, Args)]
+struct Show {
+    /// The cluster: its name here, its ID, or its own name
+    #[arg(value_name = "CLUSTER")]
+    name: String,
     /// Output format
     #[arg(short, long, value_enum)]
     output: Option<Format>,
@@ -90,6 +105,7 @@ impl Arguments {
     pub(crate) async fn run(self, door: &Door) -> Result<ExitCode> {
         match self.command {
             Command::List(it) => it.command.run(&door.open(it.flags)?).await,
+            Command::Show(it) => it.command.run(&door.open(it.flags)?).await,
             Command::Accept(it) => it.command.run(&door.open(it.flags)?).await,
             Command::Refuse(it) => it.command.run(&door.open(it.flags)?).await,
         }
@@ -109,6 +125,50 @@ impl List {
         output::print(self.output, &views, |wide| table(&views, wide, Timestamp::now()))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+impl Show {
+    async fn run(self, access: &Access) -> Result<ExitCode> {
+        let connection = access.connect().await?;
+        let me = own::require_identity(&connection).await?;
+        let all = known::list(&connection).await?;
+        let cluster = known::find(&all, &self.name)?.clone();
+        let papers = Papers::read(&connection.client, &cluster).await?;
+        let views = views(std::slice::from_ref(&cluster), &papers.offers, me.id.as_str());
+        if views.is_empty() {
+            let name = cluster.name_any();
+            bail!(
+                "nothing is offered by {name} or to it now; liqoctl status peer {name} shows what is waited for"
+            );
+        }
+        output::print(self.output, &views, |_| {
+            views.iter().map(|view| text(view, Timestamp::now())).collect::<Vec<_>>().join("\n")
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// One offer.
+fn text(view: &OfferView, now: Timestamp) -> String {
+    let title = if view.direction == "lend" { "Offered to" } else { "Offered by" };
+    let mut lines = vec![
+        (title, view.peer.clone()),
+        ("Phase", view.phase.clone()),
+        ("Resources", amounts(&view.resources)),
+        ("Price", view.price()),
+    ];
+    if let Some(until) = view.valid_until {
+        lines.push(("Valid", format!("until {until} ({})", left(until, now))));
+    }
+    if !view.largest_pod.is_empty() {
+        lines.push(("Largest pod", amounts(&view.largest_pod)));
+    }
+    lines.extend(view.pools.iter().map(|pool| ("Pool", format!("{}: {}", pool.name, pool.sentence()))));
+    lines.extend(view.policy.iter().map(|policy| ("Policy", policy.clone())));
+    if !view.message.is_empty() {
+        lines.push(("Message", view.message.clone()));
+    }
+    lines.into_iter().map(|(name, value)| format!("{:<14} {value}\n", format!("{name}:"))).collect()
 }
 
 /// All offers; those to this cluster first, as they may need somebody.
@@ -134,12 +194,13 @@ fn table(views: &[OfferView], wide: bool, now: Timestamp) -> String {
         "PODS",
         "PRICE",
         "VALID",
+        "POOLS",
         "OTHERWISE",
         "LARGEST POD",
         "POLICY",
         "MESSAGE",
     ];
-    let columns = if wide { headings.len() } else { 8 };
+    let columns = if wide { headings.len() } else { 9 };
     let mut table = Table::of(&headings[..columns]);
     let none = || "-".to_owned();
     for view in views {
@@ -156,6 +217,7 @@ fn table(views: &[OfferView], wide: bool, now: Timestamp) -> String {
             amount("pods"),
             view.price(),
             view.valid_until.map_or_else(none, |until| left(until, now)),
+            pool_names(&view.pools),
             some(&rest),
             some(&view.largest_pod),
             view.policy.clone().unwrap_or_else(none),

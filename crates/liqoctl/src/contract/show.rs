@@ -7,7 +7,7 @@ use liqo_inspect::age;
 
 use crate::offer::left;
 use crate::peering::amounts;
-use crate::peering::paper::ContractView;
+use crate::peering::paper::{ContractView, PoolView, pool_names, texts};
 use crate::style::{Mark, Style};
 use crate::table::Table;
 
@@ -22,12 +22,13 @@ pub(super) fn table(views: &[ContractView], wide: bool, now: Timestamp) -> Strin
         "MEMORY",
         "PRICE",
         "VALID",
+        "POOLS",
         "AMENDMENT",
         "AGE",
         "NAMESPACE",
         "DIGEST",
     ];
-    let columns = if wide { headings.len() } else { 8 };
+    let columns = if wide { headings.len() } else { 9 };
     let mut table = Table::of(&headings[..columns]);
     let none = || "-".to_owned();
     for view in views {
@@ -41,6 +42,7 @@ pub(super) fn table(views: &[ContractView], wide: bool, now: Timestamp) -> Strin
             amount("memory"),
             view.price.clone().unwrap_or_else(|| "free".to_owned()),
             view.valid_until.map_or_else(none, |until| left(until, now)),
+            pool_names(&view.pools),
             view.sequence.map_or_else(none, |sequence| sequence.to_string()),
             view.created.map_or_else(none, |created| age::text(now.duration_since(created))),
             view.namespace.clone(),
@@ -95,18 +97,17 @@ fn clauses(terms: &Terms, wide: bool) -> Vec<(&'static str, String)> {
         true => format!("{} (ID {}, key {})", party.name, party.id, party.key),
         false => format!("{} (ID {})", party.name, party.id),
     };
-    let resources = terms.resources.iter().map(|(name, amount)| {
-        (name.to_string(), k8s_openapi::apimachinery::pkg::api::resource::Quantity(amount.to_string()))
-    });
     let renewal = terms.renewal.map_or_else(|| "none".to_owned(), |span| format!("for {span} each time"));
     let mut lines = vec![
         ("Provider", party(&terms.provider)),
         ("Consumer", party(&terms.consumer)),
-        ("Resources", amounts(&resources.collect())),
+        ("Resources", amounts(&texts(&terms.resources))),
         ("Price", liqo_peering::paper::price(terms).unwrap_or_else(|| "free".to_owned())),
         ("Valid", format!("from {} to {}", terms.not_before, terms.not_after)),
         ("Renewal", renewal),
     ];
+    let pools = PoolView::all_of(terms);
+    lines.extend(pools.iter().map(|pool| ("Pool", format!("{}: {}", pool.name, pool.sentence()))));
     let promises: Vec<String> =
         terms.service_level.iter().map(|(name, value)| format!("{name} {value}")).collect();
     if !promises.is_empty() {

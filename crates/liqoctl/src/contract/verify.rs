@@ -15,6 +15,7 @@ use super::log::{self, LogView};
 use super::{get, keys};
 use crate::access::{Access, Connection};
 use crate::output::{self, DataFormat};
+use crate::peering::paper::PoolView;
 use crate::style::{Mark, Style};
 
 /// A contract has some KiB, a page of the log some hundred; more is a mistake.
@@ -64,6 +65,9 @@ pub(super) struct Outcome {
     pub(super) contract: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<String>,
+    /// What is lent by it of each pool of the provider's nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) pools: Vec<PoolView>,
     pub(super) checks: Vec<Check>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) log: Option<LogView>,
@@ -91,8 +95,14 @@ impl Arguments {
             (None, Some(name)) => Some(get(reached(connection.as_ref())?, name).await?),
             (None, None) => None,
         };
-        let mut outcome =
-            Outcome { valid: true, contract: None, digest: None, checks: Vec::new(), log: None };
+        let mut outcome = Outcome {
+            valid: true,
+            contract: None,
+            digest: None,
+            pools: Vec::new(),
+            checks: Vec::new(),
+            log: None,
+        };
         let mut digest = None;
         if let Some(contract) = &contract {
             let keys = match keys {
@@ -103,6 +113,7 @@ impl Arguments {
             outcome.valid = found.is_valid();
             outcome.contract = Some(contract.name_any());
             digest = found.terms.as_ref().map(liqo_core::contract::Terms::digest);
+            outcome.pools = found.terms.as_ref().map(PoolView::all_of).unwrap_or_default();
             outcome.digest = digest.map(|digest| digest.to_string());
             outcome.checks = found.checks;
         }
@@ -182,6 +193,9 @@ fn text(outcome: &Outcome, style: Style) -> String {
             None => format!("{} {}\n", style.mark(Mark::Good), check.what),
             Some(problem) => format!("{} {}: {problem}\n", style.mark(Mark::Bad), check.what),
         };
+    }
+    for pool in &outcome.pools {
+        text += &format!("pool {}: {}\n", pool.name, pool.sentence());
     }
     if let Some(log) = &outcome.log {
         let end = log.head.as_ref().map(|head| format!(", the last {head}")).unwrap_or_default();

@@ -34,6 +34,24 @@ fn the_table_tells_amounts_prices_and_time() {
 }
 
 #[test]
+fn pools_are_listed_by_name_and_shown_with_what_fits_into_them() {
+    let mut theirs = offer("north", "Accepted", "");
+    theirs.spec.pools = serde_json::from_value(json!([
+        {"name": "gpu", "resources": {"cpu": "2"}, "labels": {"tier": "fast"}, "largestPod": {"onOneNode": {"cpu": "1"}}},
+        {"name": "plain", "resources": {"cpu": "1500m"}},
+    ]))
+    .unwrap();
+    let views = views(&[telling(cluster("milan", "north"), &[])], &[theirs], "south");
+    assert!(table(&views, false, now()).contains("gpu,plain"));
+    let shown = text(&views[0], now());
+    for line in
+        ["Offered by:    milan", "gpu: cpu 2; labels tier=fast; largest pod cpu 1", "plain: cpu 1500m\n"]
+    {
+        assert!(shown.contains(line), "{line:?} is missing in:\n{shown}");
+    }
+}
+
+#[test]
 fn an_offer_of_nobody_known_is_listed_by_its_namespace() {
     assert_eq!(views(&[], &[offer("north", "Pending", "")], "south")[0].peer, "liqo-tenant-x");
 }

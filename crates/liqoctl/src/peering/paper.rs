@@ -5,10 +5,76 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
+use liqo_api::resource_offer::OfferedPool;
 use liqo_api::{Contract, ResourceOffer, annotations};
+use liqo_core::Resources;
+use liqo_core::contract::Terms;
+use liqo_core::names::PoolName;
+use liqo_core::pools::Pool;
 use serde::Serialize;
 
 use super::amounts;
+
+/// What is lent of one pool of the provider's nodes, which is a virtual node of its own.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PoolView {
+    pub(crate) name: String,
+    pub(crate) resources: BTreeMap<String, Quantity>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) labels: BTreeMap<String, String>,
+    /// What one pod can have on its nodes now; a contract says nothing about that.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) largest_pod: BTreeMap<String, Quantity>,
+}
+
+impl PoolView {
+    fn offered(pool: &OfferedPool) -> Self {
+        let largest = pool.largest_pod.as_ref().map(|largest| largest.on_one_node.clone());
+        Self {
+            name: pool.name.clone(),
+            resources: pool.resources.clone(),
+            labels: pool.labels.clone(),
+            largest_pod: largest.unwrap_or_default(),
+        }
+    }
+
+    /// The pools that terms speak of.
+    pub(crate) fn all_of(terms: &Terms) -> Vec<Self> {
+        let view = |(name, pool): (&PoolName, &Pool)| Self {
+            name: name.to_string(),
+            resources: texts(&pool.resources),
+            labels: pool.labels.clone(),
+            largest_pod: BTreeMap::new(),
+        };
+        terms.pools.iter().map(view).collect()
+    }
+
+    /// What there is of it.
+    pub(crate) fn sentence(&self) -> String {
+        let mut text = amounts(&self.resources);
+        if !self.labels.is_empty() {
+            let labels: Vec<String> =
+                self.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            text += &format!("; labels {}", labels.join(", "));
+        }
+        if !self.largest_pod.is_empty() {
+            text += &format!("; largest pod {}", amounts(&self.largest_pod));
+        }
+        text
+    }
+}
+
+/// The names of pools in a cell of a table.
+pub(crate) fn pool_names(pools: &[PoolView]) -> String {
+    let names: Vec<&str> = pools.iter().map(|pool| pool.name.as_str()).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(",") }
+}
+
+/// A list as objects have it.
+pub(crate) fn texts(resources: &Resources) -> BTreeMap<String, Quantity> {
+    resources.iter().map(|(name, amount)| (name.to_string(), Quantity(amount.to_string()))).collect()
+}
 
 /// An offer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,6 +91,9 @@ pub(crate) struct OfferView {
     pub(crate) provider_id: String,
     pub(crate) phase: String,
     pub(crate) resources: BTreeMap<String, Quantity>,
+    /// The same by pool of the provider's nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pools: Vec<PoolView>,
     /// What one pod can have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) largest_pod: BTreeMap<String, Quantity>,
@@ -61,6 +130,7 @@ impl OfferView {
             provider_id: spec.cluster_id.clone(),
             phase: format!("{:?}", status.phase),
             resources: spec.resource_quota.hard.clone(),
+            pools: spec.pools.iter().map(PoolView::offered).collect(),
             largest_pod: largest.unwrap_or_default(),
             prices: spec.prices.clone(),
             currency: spec.currency.clone(),
@@ -106,6 +176,9 @@ pub(crate) struct ContractView {
     pub(crate) phase: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) resources: BTreeMap<String, Quantity>,
+    /// The same by pool of the provider's nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pools: Vec<PoolView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) price: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +228,7 @@ impl ContractView {
             consumer_id: contract.spec.consumer_id.clone(),
             phase: format!("{:?}", status.phase),
             resources: status.resources.clone(),
+            pools: status.agreed.as_ref().map_or_else(Vec::new, |agreed| pools_of(&agreed.terms)),
             price: status.price.clone(),
             valid_until: status.valid_until.as_ref().map(|time| time.0),
             sequence: status.sequence,
@@ -176,6 +250,11 @@ impl ContractView {
         let until = self.valid_until.map(|time| format!("; until {time}")).unwrap_or_default();
         format!("{} {}, {}; {price}{until}", self.name, self.phase, amounts(&self.resources))
     }
+}
+
+/// The pools in the text of terms; none where it cannot be read, which `contract verify` tells about.
+fn pools_of(terms: &str) -> Vec<PoolView> {
+    Terms::parse(terms.as_bytes()).map_or_else(|_| Vec::new(), |terms| PoolView::all_of(&terms))
 }
 
 const fn direction(ours: bool) -> &'static str {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use kube::ResourceExt;
 use liqo_api::ForeignCluster;
+use liqo_core::Resources;
 use liqo_core::policy::{Evaluation, Policy, Verdict, evaluate};
 use serde::Serialize;
 
@@ -35,6 +36,9 @@ pub(super) struct Answer {
     pub(super) policy: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) resources: BTreeMap<String, String>,
+    /// The same by pool of this cluster's nodes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) pools: BTreeMap<String, BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<String>,
 }
@@ -62,13 +66,17 @@ impl Answer {
             message: Some(message.to_owned()),
             policy: None,
             resources: BTreeMap::new(),
+            pools: BTreeMap::new(),
             price: None,
         };
         match verdict {
             Verdict::Refuse(refusal) => nothing("Refuse", &refusal.message),
             Verdict::NeedsApproval(message) => nothing("NeedsApproval", message),
             Verdict::Offer(offer) => {
-                let resources = offer.resources.iter();
+                let texts = |resources: &Resources| {
+                    resources.iter().map(|(name, amount)| (name.to_string(), amount.to_string())).collect()
+                };
+                let pools = offer.pools.iter();
                 let price = offer.prices.as_ref().and_then(|prices| {
                     let total = prices.total(&offer.resources).ok()?;
                     Some(format!("{} {total}", prices.currency()))
@@ -77,9 +85,8 @@ impl Answer {
                     verdict: "Offer",
                     message: None,
                     policy: offer.policy.clone(),
-                    resources: resources
-                        .map(|(name, amount)| (name.to_string(), amount.to_string()))
-                        .collect(),
+                    resources: texts(&offer.resources),
+                    pools: pools.map(|(name, pool)| (name.to_string(), texts(&pool.resources))).collect(),
                     price,
                 }
             }
@@ -92,17 +99,25 @@ impl Answer {
             "Refuse" => format!("refused: {words}"),
             "NeedsApproval" => format!("waits: {words}"),
             _ => {
-                let first = ["cpu", "memory"];
-                let named = first.iter().filter_map(|name| Some((*name, self.resources.get(*name)?)));
-                let rest = self.resources.iter().map(|(name, amount)| (name.as_str(), amount));
-                let rest = rest.filter(|(name, _)| !first.contains(name));
-                let all: Vec<String> =
-                    named.chain(rest).map(|(name, amount)| format!("{name} {amount}")).collect();
                 let policy = self.policy.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
-                format!("{}{policy}, {}", all.join(", "), self.price.as_deref().unwrap_or("free"))
+                let pool = |(name, part): (&String, &BTreeMap<_, _>)| format!("{name}: {}", listed(part));
+                let pools: Vec<String> = self.pools.iter().map(pool).collect();
+                let pools = if pools.is_empty() { String::new() } else { format!(" ({})", pools.join("; ")) };
+                let price = self.price.as_deref().unwrap_or("free");
+                format!("{}{pools}{policy}, {price}", listed(&self.resources))
             }
         }
     }
+}
+
+/// Amounts in a sentence, what everybody looks for first.
+fn listed(resources: &BTreeMap<String, String>) -> String {
+    let first = ["cpu", "memory"];
+    let named = first.iter().filter_map(|name| Some((*name, resources.get(*name)?)));
+    let rest = resources.iter().map(|(name, amount)| (name.as_str(), amount));
+    let rest = rest.filter(|(name, _)| !first.contains(name));
+    let all: Vec<String> = named.chain(rest).map(|(name, amount)| format!("{name} {amount}")).collect();
+    all.join(", ")
 }
 
 fn evaluation(world: &World, policies: &[Policy], cluster: &ForeignCluster) -> Option<Evaluation> {
