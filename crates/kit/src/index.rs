@@ -4,11 +4,13 @@
 //! feed it, and tells planners that something changed (many changes, one wake-up).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::key::Key;
 
@@ -153,6 +155,47 @@ impl<T, I: Index<T> + Send + Sync> Sink<T> for Shared<I> {
 
     fn changed(&self) {
         self.notify();
+    }
+}
+
+/// A sink for what changes all the time and is needed now and then: the index always has the latest, and whoever plans is
+/// woken at once, and then not again for a while.
+pub struct Seldom<I> {
+    shared: Shared<I>,
+    news: Arc<Notify>,
+}
+
+impl<I> Seldom<I> {
+    /// Feeds `shared`; the second wakes its planners, and has to be run.
+    pub fn new(shared: Shared<I>, pause: Duration) -> (Self, impl Future<Output = Infallible>) {
+        let news = Arc::new(Notify::new());
+        let (told, index) = (Arc::clone(&news), shared.clone());
+        let waking = async move {
+            loop {
+                told.notified().await;
+                index.notify();
+                tokio::time::sleep(pause).await;
+            }
+        };
+        (Self { shared, news }, waking)
+    }
+}
+
+impl<T, I: Index<T> + Send + Sync> Sink<T> for Seldom<I> {
+    fn apply(&self, key: &Key, object: T) {
+        Sink::apply(&self.shared, key, object);
+    }
+
+    fn delete(&self, key: &Key) {
+        Sink::<T>::delete(&self.shared, key);
+    }
+
+    fn synced(&self) {
+        Sink::<T>::synced(&self.shared);
+    }
+
+    fn changed(&self) {
+        self.news.notify_one();
     }
 }
 

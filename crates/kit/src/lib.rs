@@ -35,7 +35,7 @@ pub mod write;
 pub use backoff::{Backoff, BackoffPolicy};
 pub use clock::Clock;
 pub use clusters::{ClientSource, Cluster, Clusters};
-pub use index::{Index, Shared, Sink, Store};
+pub use index::{Index, Seldom, Shared, Sink, Store};
 pub use key::Key;
 pub use supervise::Supervisor;
 pub use watch::Watch;

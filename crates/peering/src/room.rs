@@ -16,7 +16,7 @@ use liqo_kit::clusters::{ClientConfig, Clusters};
 use liqo_kit::lease::Leadership;
 use liqo_kit::watch::{MetaOnly, Scope, WatchMetrics, WatchStatus, Wire};
 use liqo_kit::write::WriteMetrics;
-use liqo_kit::{Shared, Sink, Supervisor, Watch};
+use liqo_kit::{Seldom, Shared, Sink, Supervisor, Watch};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -33,6 +33,8 @@ mod check;
 mod lead;
 mod links;
 
+/// How often it is looked at what pods take.
+const PODS_PAUSE: Duration = Duration::from_millis(100);
 /// Watches on one peer: requests, offers, contracts, each with room for its successor.
 const WATCHES_AT_PEER: usize = 8;
 /// Requests to one peer at once.
@@ -173,7 +175,14 @@ impl Watching<'_> {
         let nodes = Scope::all::<Node>();
         self.start("nodes", Watch::projected(client(), nodes, |it: NodeOnWire| NodeFacts::read(it)));
         let pods = Scope::all::<Pod>();
-        self.start("pods", Watch::projected(client(), pods, |it: PodOnWire| PodFacts::read(it)));
+        let pods = Watch::projected(client(), pods, |it: PodOnWire| PodFacts::read(it));
+        // In a busy cluster there are more of them than of everything else together.
+        let (sink, waking) = Seldom::new(self.room.0.index.clone(), PODS_PAUSE);
+        self.start_into("pods", pods, sink);
+        self.supervisor.critical("news of pods", |stop| async move {
+            stop.run_until_cancelled(waking).await;
+            Ok::<_, Infallible>(())
+        });
         let lodgings = Scope::all::<Namespace>().labels(is_lodging_selector()).metadata_only();
         self.start("lodgings", Watch::projected(client(), lodgings, |it: MetaOnly| Lodging::read(&it)));
         let classes = Scope::all::<StorageClass>();
@@ -189,9 +198,18 @@ impl Watching<'_> {
     where
         Shared<Index>: Sink<T>,
     {
+        self.start_into(name, watch, self.room.0.index.clone());
+    }
+
+    fn start_into<W: Wire, T: Send + 'static>(
+        &self,
+        name: &str,
+        watch: Watch<W, T>,
+        sink: impl Sink<T> + 'static,
+    ) {
         // Other rooms watch the same kinds.
         let name = format!("peering-{name}");
-        let watch = watch.named(name.clone()).metrics(self.metrics).feed(self.room.0.index.clone());
+        let watch = watch.named(name.clone()).metrics(self.metrics).feed(sink);
         self.room.0.watches.lock().push(watch.status());
         self.supervisor.critical(format!("watch of {name}"), |stop| async move {
             watch.run(stop).await;

@@ -58,3 +58,27 @@ fn a_fan_tells_each_of_its_sinks_everything() {
     assert_eq!(by_node.read().groups().collect::<Vec<_>>(), [&"node-2"]);
     assert!(all.read().is_synced() && by_node.read().store().is_synced());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_changes_all_the_time_wakes_a_planner_at_once_and_then_seldom() {
+    let shared = Shared::new(Store::default());
+    let mut changes = shared.subscribe();
+    let (sink, waking) = Seldom::new(shared.clone(), Duration::from_millis(100));
+    tokio::spawn(waking);
+    let started = tokio::time::Instant::now();
+    let mut woken = Vec::new();
+    for n in 0..250 {
+        sink.apply(&Key::cluster(&format!("n{n}")), n);
+        Sink::<i32>::changed(&sink);
+        assert_eq!(shared.read().len(), n as usize + 1);
+        if tokio::time::timeout(Duration::from_millis(1), changes.changed()).await.is_ok() {
+            woken.push(started.elapsed().as_millis());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    // The last change is not forgotten.
+    changes.changed().await.unwrap();
+    assert!(started.elapsed() >= Duration::from_millis(300), "{:?}", started.elapsed());
+    assert_eq!(woken.len(), 3, "{woken:?}");
+    assert!(woken[0] <= 1, "{woken:?}");
+}
