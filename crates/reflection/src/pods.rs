@@ -13,3 +13,4 @@ pub(crate) mod outgoing;
 pub(crate) mod plan;
 pub(crate) mod status;
 pub(crate) mod volumes;
+pub(crate) mod wire;

@@ -29,6 +29,7 @@ use crate::mirror::index::Mirror;
 use crate::pods::facts::{Home, Mapping, VirtualNode};
 use crate::pods::index::Pods;
 use crate::pods::plan::Standing;
+use crate::pods::wire::HomeOnWire;
 
 mod claims;
 mod copies;
@@ -123,7 +124,7 @@ impl Room {
         let clock = self.0.settings.clock.clone();
         // The webhook labels what may go elsewhere; where it went is told by its node.
         let pods = Scope::all::<Pod>().labels(format!("{}={}", labels::SHADOW_POD, labels::TRUE));
-        let pods = Watch::projected(client(), pods, move |it: Pod| Home::read(it, clock.now()));
+        let pods = Watch::projected(client(), pods, move |it: HomeOnWire| Home::read(it.into(), clock.now()));
         let status = self.watch("pods", pods, self.0.pods.clone(), supervisor, metrics);
         *self.0.pods_here.lock() = Some(status);
         let nodes =
