@@ -69,6 +69,11 @@ impl Record {
         self.steady.is_none() && !self.health.is_gone()
     }
 
+    /// Nobody could ask: that silence is not held against it.
+    pub(crate) fn excuse(&mut self, now: Timestamp) {
+        self.answered = self.answered.max(now);
+    }
+
     /// Takes in how a request ended. Returns whether the judgement changed.
     pub(crate) fn observe(&mut self, answer: Result<(), String>, now: Timestamp, patience: Patience) -> bool {
         match answer {

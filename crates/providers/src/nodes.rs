@@ -89,6 +89,14 @@ impl Node {
         (self.is_gone(), self.said_gone && self.health() == Health::Unknown)
     }
 
+    /// Nobody got as far as the node: an API server that was away must be given time to find its nodes.
+    fn excuse(&mut self, now: Timestamp) {
+        if let Some(record) = self.record.as_mut().filter(|record| !record.health().is_gone()) {
+            self.failures = 0;
+            record.excuse(now);
+        }
+    }
+
     fn observe(&mut self, answer: Answer, now: Timestamp) -> bool {
         let before = self.judgement();
         let wait = match answer {
@@ -109,7 +117,15 @@ impl Node {
                     (false, false) => IN_DOUBT,
                 }
             }
-            Answer::Unclear => EVERY,
+            Answer::Refused => {
+                // Of one that never answered, it is found out less often whether it may be asked.
+                self.failures = self.failures.saturating_add(u32::from(self.record.is_none()));
+                if self.is_mute() { SELDOM } else { EVERY }
+            }
+            Answer::Unclear => {
+                self.excuse(now);
+                EVERY
+            }
         };
         (self.asking, self.due) = (false, later(now, wait));
         self.noticed = self.is_gone().then(|| self.noticed.unwrap_or(now));

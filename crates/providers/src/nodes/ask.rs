@@ -34,7 +34,9 @@ pub enum Answer {
     Lives,
     /// It did not, and the API server that asked it does answer.
     Silent(String),
-    /// Nobody can tell: the API server itself did not answer, or not about the node.
+    /// The API server answered, and not about the node: the pod is gone, or we may not ask.
+    Refused,
+    /// Nobody can tell: the API server itself did not answer.
     Unclear,
 }
 
@@ -73,12 +75,12 @@ fn read_status(status: &Status) -> Answer {
     match status.code {
         404 if of_nodes => Answer::Silent("the provider has removed the node".to_owned()),
         // Said by the API server: the pod went, or we may not ask, or not so often.
-        401 | 403 | 404 | 429 => Answer::Unclear,
+        401 | 403 | 404 | 429 => Answer::Refused,
         400..500 => Answer::Lives,
         _ => {
             let message = status.message.to_lowercase();
             let not_through = NOT_THROUGH.iter().any(|words| message.contains(words));
-            if not_through { Answer::Silent(cause(&status.message)) } else { Answer::Unclear }
+            if not_through { Answer::Silent(cause(&status.message)) } else { Answer::Refused }
         }
     }
 }

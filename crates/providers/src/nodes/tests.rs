@@ -110,10 +110,39 @@ fn what_nobody_can_tell_condemns_nobody() {
         nodes.observe(&key("one"), Answer::Unclear, at(now));
     }
     assert_eq!(nodes.health("away", "one"), Health::Reachable);
-    // Long ago, and still it takes three attempts.
+    // The API server is back, and has just not found the node yet.
+    for now in [100_000, 101_000, 103_000, 106_000] {
+        assert!(!nodes.observe(&key("one"), silent(), at(now)), "{now}");
+    }
+    assert!(nodes.observe(&key("one"), silent(), at(107_000)));
+    // Nor does it bring one back.
+    nodes.observe(&key("one"), Answer::Unclear, at(120_000));
+    assert!(nodes.health("away", "one").is_gone());
+}
+
+#[test]
+fn it_takes_three_attempts_however_long_ago_the_last_answer_was() {
+    let mut nodes = Nodes::default();
+    using(&mut nodes, &["one"], at(0));
+    nodes.observe(&key("one"), Answer::Lives, at(0));
     assert!(!nodes.observe(&key("one"), silent(), at(100_000)));
     assert!(!nodes.observe(&key("one"), silent(), at(100_500)));
     assert!(nodes.observe(&key("one"), silent(), at(101_000)));
+}
+
+#[test]
+fn where_we_may_not_ask_nobody_is_condemned_and_it_is_tried_seldom() {
+    let mut nodes = Nodes::default();
+    let mut asked = 0;
+    for now in (0..180_000).step_by(500) {
+        using(&mut nodes, &["one"], at(now));
+        for (key, _) in nodes.take_due(at(now)) {
+            nodes.observe(&key, Answer::Refused, at(now));
+            asked += 1;
+        }
+    }
+    assert_eq!(nodes.health("away", "one"), Health::Unknown);
+    assert!(asked <= 6, "{asked}");
 }
 
 #[test]
@@ -169,9 +198,9 @@ fn any_word_of_a_kubelet_is_life_and_what_the_api_server_says_is_told_apart() {
         assert_eq!(reads(500, &message), Answer::Silent(cause.to_owned()));
         assert_eq!(reads(500, cause), Answer::Silent(cause.to_owned()));
     }
-    assert_eq!(reads(500, "failed to open the log file"), Answer::Unclear);
+    assert_eq!(reads(500, "failed to open the log file"), Answer::Refused);
     for code in [401, 403, 404, 429, 503] {
-        assert_eq!(reads(code, "no"), Answer::Unclear, "{code}");
+        assert_eq!(reads(code, "no"), Answer::Refused, "{code}");
     }
     let details = StatusDetails {
         name: "one".to_owned(),
