@@ -9,6 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod discovery;
 mod identify;
+pub mod limits;
 pub mod manager;
 mod process;
 mod report;

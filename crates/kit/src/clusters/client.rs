@@ -59,8 +59,12 @@ pub fn client(config: &kube::Config, limits: &ClientConfig) -> Result<kube::Clie
     // Two providers in one process make rustls refuse to choose; name ours. An error means it is chosen already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let shared = connector(config, limits, limits.http2)?;
-    let upgrades = connector(config, limits, false)?;
-    let transport = Transport::new(limits, || hyper(limits, shared.clone()), hyper(limits, upgrades));
+    let upgrades = hyper(limits, connector(config, limits, false)?);
+    let connect = {
+        let limits = limits.clone();
+        move || hyper(&limits, shared.clone())
+    };
+    let transport = Transport::new(limits, connect, upgrades);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)

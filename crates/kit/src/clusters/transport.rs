@@ -14,6 +14,7 @@ use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{BoxError, Service};
@@ -61,7 +62,7 @@ impl Service<Uri> for Connect {
 #[derive(Clone)]
 pub(super) struct Transport {
     requests: Lane,
-    watches: Arc<[Lane]>,
+    watches: Arc<Watches>,
     // Exec, attach and port-forward upgrade the connection, which HTTP/2 cannot.
     upgrades: Hyper,
     timeout: Duration,
@@ -79,21 +80,48 @@ impl Lane {
     }
 }
 
+/// The connections for watches, made when they are needed: most clusters need one, though many may be allowed.
+struct Watches {
+    lanes: Mutex<Vec<Lane>>,
+    most: usize,
+    client: Box<dyn Fn() -> Hyper + Send + Sync>,
+}
+
+impl Watches {
+    /// A free slot. Fills one connection before it opens the next.
+    fn slot(&self) -> Result<(Hyper, OwnedSemaphorePermit), BoxError> {
+        let mut lanes = self.lanes.lock();
+        let free = |lane: &Lane| {
+            let slot = Arc::clone(&lane.slots).try_acquire_owned().ok()?;
+            Some((lane.client.clone(), slot))
+        };
+        if let Some(found) = lanes.iter().find_map(free) {
+            return Ok(found);
+        }
+        let left = self.most.saturating_sub(lanes.len() * WATCHES_PER_CONNECTION);
+        if left == 0 {
+            let most = self.most;
+            return Err(
+                format!("{most} watches on this cluster are open, the most that this program opens").into()
+            );
+        }
+        let lane = Lane::new((self.client)(), left.min(WATCHES_PER_CONNECTION));
+        let found = free(&lane).ok_or("a new connection has no room for a watch")?;
+        lanes.push(lane);
+        Ok(found)
+    }
+}
+
 impl Transport {
-    pub(super) fn new(limits: &ClientConfig, client: impl Fn() -> Hyper, upgrades: Hyper) -> Self {
-        let mut watches = Vec::new();
-        let mut left = limits.max_watches.max(1);
-        while left > 0 {
-            let slots = left.min(WATCHES_PER_CONNECTION);
-            watches.push(Lane::new(client(), slots));
-            left -= slots;
-        }
-        Self {
-            requests: Lane::new(client(), limits.max_requests.max(1)),
-            watches: watches.into(),
-            upgrades,
-            timeout: limits.request_timeout,
-        }
+    pub(super) fn new(
+        limits: &ClientConfig,
+        client: impl Fn() -> Hyper + Send + Sync + 'static,
+        upgrades: Hyper,
+    ) -> Self {
+        let requests = Lane::new(client(), limits.max_requests.max(1));
+        let most = limits.max_watches.max(1);
+        let watches = Watches { lanes: Mutex::default(), most, client: Box::new(client) };
+        Self { requests, watches: Arc::new(watches), upgrades, timeout: limits.request_timeout }
     }
 
     async fn send(self, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
@@ -103,12 +131,13 @@ impl Transport {
         }
         let timeout = self.timeout;
         let started = async {
-            let (lane, slot) = if is_watch(request.uri()) {
-                self.watch_slot()?
+            let (client, slot) = if is_watch(request.uri()) {
+                self.watches.slot()?
             } else {
-                (&self.requests, Arc::clone(&self.requests.slots).acquire_owned().await?)
+                let slot = Arc::clone(&self.requests.slots).acquire_owned().await?;
+                (self.requests.client.clone(), slot)
             };
-            let response = lane.client.request(request).await?;
+            let response = client.request(request).await?;
             Ok::<_, BoxError>(response.map(|body| {
                 // The slot is taken until the answer has been read, or dropped, to its end.
                 let held = move |frame| {
@@ -122,14 +151,6 @@ impl Transport {
             Ok(response) => response,
             Err(_) => Err(format!("no answer within {} s", timeout.as_secs_f32()).into()),
         }
-    }
-
-    /// Fills one connection before it opens the next.
-    fn watch_slot(&self) -> Result<(&Lane, OwnedSemaphorePermit), BoxError> {
-        self.watches
-            .iter()
-            .find_map(|lane| Some((lane, Arc::clone(&lane.slots).try_acquire_owned().ok()?)))
-            .ok_or_else(|| "too many watches on one cluster; raise max_watches or share watches".into())
     }
 }
 

@@ -18,15 +18,11 @@ use tokio::sync::watch;
 
 use super::Arguments;
 use crate::identify::Asking;
+use crate::limits::{REQUESTS_AT_PEER, WATCHES_AT_PEER};
 use crate::{DISCOVERY, VERSION, process};
 
 /// What this version can do, as other clusters are told.
 const CAPABILITIES: [&str; 5] = ["identity", "authentication", "discovery", "peering", "offloading"];
-
-/// Watches on one peer at once: a few, and a few more for each namespace that is offloaded there.
-const WATCHES_AT_PEER: usize = 2048;
-/// Requests to one peer at once.
-const REQUESTS_AT_PEER: usize = 64;
 
 /// The rooms. Clones share them.
 #[derive(Clone)]

@@ -9,9 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use liqo_kit::clusters::{ClientConfig, client};
 
 use crate::VERSION;
-
-/// Watches of this process on its own cluster: those of its rooms, and a few more for each namespace that is offloaded.
-const WATCHES: usize = 2048;
+use crate::limits::WATCHES_HERE;
 
 /// A client: of the pod's own account, or of a kubeconfig. The API server is told that `agent` asks.
 pub(crate) async fn connect(agent: &str, kubeconfig: Option<&Path>) -> anyhow::Result<kube::Client> {
@@ -24,7 +22,7 @@ pub(crate) async fn connect(agent: &str, kubeconfig: Option<&Path>) -> anyhow::R
     let agent = HeaderValue::from_str(&format!("{agent}/{VERSION}")).context("the version is no header")?;
     config.headers.retain(|(name, _): &(HeaderName, HeaderValue)| *name != USER_AGENT);
     config.headers.push((USER_AGENT, agent));
-    let limits = ClientConfig { max_watches: WATCHES, ..ClientConfig::default() };
+    let limits = ClientConfig { max_watches: WATCHES_HERE, ..ClientConfig::default() };
     client(&config, &limits).context("cannot set up a client")
 }
 

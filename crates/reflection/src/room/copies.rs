@@ -214,8 +214,8 @@ impl Room {
                 stop: &stop,
                 metrics: self.0.watch_metrics.lock().clone(),
             };
-            watching.all(&mut tasks);
-            links.homes.insert(namespace, Originals { stop, _tasks: tasks });
+            let watches = watching.all(&mut tasks).into_values().collect();
+            links.homes.insert(namespace, Originals { watches, stop, _tasks: tasks });
         }
     }
 
@@ -231,6 +231,7 @@ impl Room {
 
     /// Looks at all copies that changed or whose originals did.
     pub(super) fn look_at_copies(&self, queue: &Queue, me: &str, round: &mut Round) {
+        self.tell_blind(queue);
         let refused = self.0.mirror.write().take_refused();
         for (kind, key, message) in refused {
             self.tell_once(queue, kind, &key, &Report::warning("NotReflected", &message));

@@ -19,6 +19,10 @@ use crate::mirror::kinds::Kind;
 use crate::pods::facts::{Remote, RemoteOnWire, Shadow, ShadowOnWire};
 use crate::pods::index::{PODS, Place, Pods, SHADOWS};
 
+mod blind;
+
+use blind::Blind;
+
 /// Attempts of one write at a provider before it counts as failed.
 const ATTEMPTS: u32 = 4;
 
@@ -30,6 +34,8 @@ pub(super) struct Links {
     places: BTreeMap<(Arc<str>, Arc<str>), Live>,
     /// What is copied from, by namespace at home.
     pub(super) homes: BTreeMap<Arc<str>, Originals>,
+    /// What cannot be looked at, as it was last told.
+    blind: Blind,
 }
 
 /// A provider that is written to.
@@ -45,6 +51,7 @@ struct Live {
     remote: Arc<str>,
     open: bool,
     shadows: WatchStatus,
+    pods: WatchStatus,
     copies: BTreeMap<Kind, WatchStatus>,
     stop: CancellationToken,
     _tasks: JoinSet<()>,
@@ -52,6 +59,7 @@ struct Live {
 
 /// A namespace at home that is copied from.
 pub(super) struct Originals {
+    pub(super) watches: Vec<WatchStatus>,
     pub(super) stop: CancellationToken,
     pub(super) _tasks: JoinSet<()>,
 }
@@ -67,6 +75,17 @@ impl Links {
     /// The queue of writes to this provider.
     pub(super) fn queue(&self, provider: &str) -> Option<&Queue> {
         self.providers.get(provider).map(|provider| &provider.queue)
+    }
+
+    /// The watches of each namespace: where they are, none for home, and how they are doing.
+    fn watches(&self) -> impl Iterator<Item = (&Arc<str>, Option<&Arc<str>>, &WatchStatus)> {
+        let there = self.places.iter().flat_map(|((namespace, provider), live)| {
+            let all = live.copies.values().chain([&live.shadows, &live.pods]);
+            all.map(move |watch| (namespace, Some(provider), watch))
+        });
+        let here = self.homes.iter();
+        here.flat_map(|(namespace, home)| home.watches.iter().map(move |watch| (namespace, None, watch)))
+            .chain(there)
     }
 
     /// How far the watch of ShadowPods has come.
@@ -217,10 +236,11 @@ impl Room {
             Scope::namespaced::<Pod>(&wanted.remote).labels(made),
             move |it: RemoteOnWire| Some(Remote::read(it, clock.now())),
         );
-        self.watch_there("pods", pods, at(PODS), &mut tasks);
+        let pods = self.watch_there("pods", pods, at(PODS), &mut tasks);
         self.watch_events(namespace, provider, &wanted.remote, cluster, &stop, &mut tasks);
         let copies = self.watch_copies(namespace, provider, &wanted.remote, cluster, &stop, &mut tasks);
-        Live { remote: Arc::clone(&wanted.remote), open: wanted.open, shadows, copies, stop, _tasks: tasks }
+        let remote = Arc::clone(&wanted.remote);
+        Live { remote, open: wanted.open, shadows, pods, copies, stop, _tasks: tasks }
     }
 
     fn watch_there<W: Wire, T: Send + 'static>(
