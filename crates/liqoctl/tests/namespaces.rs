@@ -139,9 +139,26 @@ async fn it_is_offloaded_once(world: &World<'_>) {
     let spec = world.api().get("offloading").await.unwrap().spec;
     assert!(spec.cluster_selector.is_none());
     assert_eq!(format!("{:?}", spec.pod_offloading_strategy), "Remote");
+    going_back_is_asked_for_and_taken_back(world).await;
     // Nobody has noticed, and that is said.
     let said = world.says(1, &["offload", "ns", "shop", "--timeout", "1s"]);
     assert!(said.contains("waiting for the manager to notice"), "{said}");
+}
+
+async fn going_back_is_asked_for_and_taken_back(world: &World<'_>) {
+    for (word, noted) in [("--fail-back", "true"), ("--fail-back=300", "300"), ("--fail-back=false", "false")]
+    {
+        let words = ["offload", "ns", "shop", word, "--no-wait"];
+        assert!(world.says(0, &words).contains("is offloaded as you say now"), "{word}");
+        assert!(world.says(0, &words).contains("like this already"), "{word}");
+        let found = world.api().get("offloading").await.unwrap();
+        assert_eq!(found.annotations()["liqo.io/fail-back"], noted);
+    }
+    // What is not said stays.
+    world.says(0, &["offload", "ns", "shop", "--pod-offloading-strategy", "Remote", "--no-wait"]);
+    assert_eq!(world.api().get("offloading").await.unwrap().annotations()["liqo.io/fail-back"], "false");
+    let said = world.says(2, &["offload", "ns", "shop", "--fail-back=soon"]);
+    assert!(said.contains("a number of seconds from 10 to 86400"), "{said}");
 }
 
 async fn it_is_shown(world: &World<'_>) {

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
 use liqo_api::names::NAMESPACE_OFFLOADING;
 use liqo_api::namespace_offloading::{NamespaceMappingStrategy, PodOffloadingStrategy};
-use liqo_api::{NamespaceOffloading, NamespaceOffloadingSpec};
+use liqo_api::{NamespaceOffloading, NamespaceOffloadingSpec, annotations};
 use liqo_install::names::FIELD_MANAGER;
+use liqo_offloading::FailBack;
 use serde_json::json;
 
 use super::reflect::{Wanted, kinds, parse_kind};
@@ -43,6 +44,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl offload namespace shop --selector ''                    # to all again
   liqoctl offload namespace shop --accepted-cluster-labels tier=gold --denied-cluster-labels spot=true
   liqoctl offload namespace shop --reflect example.com/Widget     # custom resources go along, where both sides permit it
+  liqoctl offload namespace shop --fail-back                      # pods go back to a provider that was away, after 60 s
+  liqoctl offload namespace shop --fail-back=false                # they stay where they are
   liqoctl status namespace shop                                   # where it is, and why not elsewhere
 
 What is not said stays as it is, or has its default where the namespace was not offloaded. A narrower selector withdraws: pods
@@ -73,6 +76,10 @@ struct Namespace {
     /// Custom resources to copy to the other clusters, as example.com/Widget; all that are wanted; empty: none
     #[arg(long, value_parser = parse_kind, value_delimiter = ',', value_name = "GROUP/KIND")]
     reflect: Vec<Wanted>,
+    /// Pods that ran elsewhere while a provider was away go back when it has answered for so many seconds; false: they stay
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = parse_fail_back)]
+    fail_back: Option<String>,
     /// Do not wait until it is done
     #[arg(long)]
     no_wait: bool,
@@ -181,8 +188,10 @@ impl Namespace {
 
     async fn create(&self, connection: &Connection) -> Result<()> {
         let api: Api<NamespaceOffloading> = Api::namespaced(connection.client.clone(), &self.name);
-        let object =
+        let mut object =
             NamespaceOffloading::new(NAMESPACE_OFFLOADING, self.wanted(&NamespaceOffloadingSpec::default()));
+        object.metadata.annotations =
+            self.fail_back.clone().map(|value| [(annotations::FAIL_BACK.to_owned(), value)].into());
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let created = api.create(&params, &object).await;
         created
@@ -205,16 +214,21 @@ impl Namespace {
                 now.namespace_mapping_strategy
             );
         }
-        if wanted == *now {
+        let noted = offloading.annotations().get(annotations::FAIL_BACK);
+        let notes = self.fail_back.as_ref().filter(|value| noted != Some(*value));
+        if wanted == *now && notes.is_none() {
             progress.done(&format!("namespace {name} is offloaded like this already"));
             return Ok(());
         }
         let api: Api<NamespaceOffloading> = Api::namespaced(connection.client.clone(), name);
-        let patch = json!({ "spec": {
+        let mut patch = json!({ "spec": {
             "podOffloadingStrategy": wanted.pod_offloading_strategy,
             "clusterSelector": wanted.cluster_selector,
             "reflect": wanted.reflect,
         } });
+        if let Some(value) = notes {
+            patch["metadata"] = json!({ "annotations": { annotations::FAIL_BACK: value } });
+        }
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let changed = api.patch(NAMESPACE_OFFLOADING, &params, &Patch::Merge(&patch)).await;
         changed
@@ -223,4 +237,11 @@ impl Namespace {
         progress.done(&format!("namespace {name} is offloaded as you say now"));
         Ok(())
     }
+}
+
+/// A value of the annotation, as the manager reads it.
+fn parse_fail_back(text: &str) -> Result<String, String> {
+    FailBack::parse(text)
+        .map(|_| text.to_owned())
+        .map_err(|_| "expected nothing, a number of seconds from 10 to 86400, or false".to_owned())
 }

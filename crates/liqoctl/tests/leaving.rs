@@ -1,0 +1,258 @@
+//! Leaving with many pods running: a namespace is deleted, and a peering ends, while pods of theirs run at the provider. They come
+//! home or are gone within a minute, the provider keeps nothing of them, and peering again works at once.
+//!
+//! Needs `make image`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+#[path = "support/pair.rs"]
+mod pair;
+#[path = "../../reflection/tests/support/provisioner.rs"]
+mod provisioner;
+
+use std::time::Duration;
+
+use liqo_sandbox::{ClusterSpec, TestSandbox, testing};
+use pair::{CONSUMER, PROVIDER, Pair};
+use provisioner::Provisioner;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// What is promised.
+const BOUND: Duration = Duration::from_secs(60);
+/// A machine may be busier than ours.
+const SOON: Duration = Duration::from_secs(120);
+const NODE: &str = "liqo-provider";
+/// Pods of a Deployment, and of a StatefulSet, each with a claim.
+const STATELESS: usize = 24;
+const STATEFUL: usize = 6;
+const MANY: usize = 100;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_that_run_elsewhere_hold_nothing_up() {
+    // Fails here rather than in the middle.
+    testing::product_image();
+    let cluster = |name| ClusterSpec { hollow_nodes: 2, ..ClusterSpec::real(name, 1) };
+    let sandbox = TestSandbox::start([cluster(CONSUMER), cluster(PROVIDER)]).await;
+    let pair = Pair { sandbox };
+    let there = pair.sandbox.cluster(PROVIDER).client().await;
+    let _storage = Provisioner::start(&there, "disks").await;
+    for cluster in [CONSUMER, PROVIDER] {
+        pair.ok(cluster, &["install", "sandbox"]);
+        // Only what is hollow runs so many.
+        pair.kubectl(cluster, &["cordon", &format!("{cluster}-1")]);
+        pair.kubectl(cluster, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"]);
+    }
+    peer(&pair);
+    a_namespace_is_deleted_with_all_that_it_has_elsewhere(&pair).await;
+    a_peering_ends_with_many_pods_running(&pair).await;
+    peering_again_works_at_once(&pair).await;
+}
+
+fn peer(pair: &Pair) {
+    let command = pair.ok(PROVIDER, &["generate-add-command", "--only-command"]).out;
+    pair.ok(CONSUMER, &command.split_whitespace().skip(1).collect::<Vec<_>>());
+    pair.kubectl(CONSUMER, &["wait", "--for=create", "node", NODE, "--timeout=60s"]);
+    pair.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node", NODE, "--timeout=60s"]);
+}
+
+async fn a_namespace_is_deleted_with_all_that_it_has_elsewhere(pair: &Pair) {
+    pair.kubectl(CONSUMER, &["create", "namespace", "store"]);
+    pair.ok(CONSUMER, &["offload", "namespace", "store", "--pod-offloading-strategy", "Remote"]);
+    for number in 0..10 {
+        let map = format!("config-{number}");
+        pair.kubectl(CONSUMER, &["-n", "store", "create", "configmap", &map, "--from-literal=a=b"]);
+    }
+    pair.apply(CONSUMER, &deployment("store", STATELESS));
+    pair.apply(CONSUMER, &STATEFUL_SET.replace("COUNT", &STATEFUL.to_string()));
+    running(pair, "store", STATELESS + STATEFUL, |node| node == NODE).await;
+    assert_eq!(of_consumer(pair, "shadowpods").len(), STATELESS + STATEFUL);
+
+    let begun = Instant::now();
+    pair.kubectl(CONSUMER, &["delete", "namespace", "store", "--timeout=90s"]);
+    println!(
+        "a namespace with {} pods at the provider was gone after {:?}",
+        STATELESS + STATEFUL,
+        begun.elapsed()
+    );
+    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    nothing_is_left(pair, begun).await;
+}
+
+async fn a_peering_ends_with_many_pods_running(pair: &Pair) {
+    pair.kubectl(CONSUMER, &["create", "namespace", "shop"]);
+    pair.ok(CONSUMER, &["offload", "namespace", "shop"]);
+    // All of them begin at the provider.
+    pair.kubectl(CONSUMER, &["cordon", "-l", "type=kwok"]);
+    pair.apply(CONSUMER, &deployment("shop", MANY));
+    running(pair, "shop", MANY, |node| node == NODE).await;
+    pair.kubectl(CONSUMER, &["uncordon", "-l", "type=kwok"]);
+
+    let begun = Instant::now();
+    pair.ok(CONSUMER, &["unpeer", "provider"]);
+    println!("liqoctl unpeer with {MANY} pods running ended after {:?}", begun.elapsed());
+    running(pair, "shop", MANY, |node| node != NODE).await;
+    println!("all of them ran at home {:?} after it was begun", begun.elapsed());
+    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+    pair.kubectl(CONSUMER, &["wait", "--for=delete", "node", NODE, "--timeout=60s"]);
+    nothing_is_left(pair, begun).await;
+    assert_eq!(items(pair, CONSUMER, &["namespacemaps", "-A"]), Vec::<String>::new());
+}
+
+async fn peering_again_works_at_once(pair: &Pair) {
+    let begun = Instant::now();
+    peer(pair);
+    pair.kubectl(CONSUMER, &["cordon", "-l", "type=kwok"]);
+    pair.kubectl(CONSUMER, &["-n", "shop", "scale", "deployment/web", "--replicas=0"]);
+    pair.ok(CONSUMER, &["offload", "namespace", "shop"]);
+    pair.kubectl(CONSUMER, &["-n", "shop", "scale", "deployment/web", "--replicas=3"]);
+    running(pair, "shop", 3, |node| node == NODE).await;
+    println!("pods ran there again {:?} after peering was asked for", begun.elapsed());
+}
+
+/// The provider has nothing of the consumer any more.
+async fn nothing_is_left(pair: &Pair, begun: Instant) {
+    eventually("the provider has nothing left", || {
+        let left: Vec<String> =
+            ["namespaces", "pods", "shadowpods", "persistentvolumeclaims", "namespacemaps"]
+                .into_iter()
+                .flat_map(|kind| {
+                    of_consumer(pair, kind).into_iter().map(move |name| format!("{kind} {name}"))
+                })
+                .collect();
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
+    println!("the provider had nothing left after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+}
+
+/// What the provider has for the consumer's namespaces; of namespace maps, those that ask for something.
+fn of_consumer(pair: &Pair, kind: &str) -> Vec<String> {
+    match kind {
+        "namespaces" => items(pair, PROVIDER, &[kind, "-l", "liqo.io/remote-cluster-id"]),
+        "pods" => items(pair, PROVIDER, &[kind, "-A", "-l", "liqo.io/managed-by=shadowpod"]),
+        "namespacemaps" => {
+            let all = list(pair, PROVIDER, &[kind, "-A"]);
+            let asks =
+                |it: &&Value| it["spec"]["desiredMapping"].as_object().is_some_and(|it| !it.is_empty());
+            all.iter().filter(asks).map(name).collect()
+        }
+        _ => items(pair, PROVIDER, &[kind, "-A"]),
+    }
+}
+
+/// Waits until so many pods run, all of them on nodes that are right.
+async fn running(pair: &Pair, namespace: &str, count: usize, right: impl Fn(&str) -> bool) {
+    eventually(&format!("{count} pods of {namespace} run where they should"), || {
+        let all = list(pair, CONSUMER, &["pods", "-n", namespace]);
+        let fine = all.iter().filter(|pod| {
+            pod["metadata"]["deletionTimestamp"].is_null()
+                && pod["status"]["phase"] == "Running"
+                && pod["spec"]["nodeName"].as_str().is_some_and(&right)
+        });
+        let fine = fine.count();
+        if fine == count && all.len() == count { Ok(()) } else { Err(summary(&all)) }
+    })
+    .await;
+}
+
+/// How many pods are in which state, for messages.
+fn summary(pods: &[Value]) -> String {
+    let mut states = std::collections::BTreeMap::<String, usize>::new();
+    for pod in pods {
+        let leaving = !pod["metadata"]["deletionTimestamp"].is_null();
+        let state = format!(
+            "{} on {} {} leaving: {leaving}",
+            pod["status"]["phase"], pod["spec"]["nodeName"], pod["status"]["reason"]
+        );
+        *states.entry(state).or_default() += 1;
+    }
+    format!("{states:#?}")
+}
+
+fn list(pair: &Pair, cluster: &str, words: &[&str]) -> Vec<Value> {
+    let words: Vec<&str> = ["get"].iter().chain(words).copied().chain(["-o", "json"]).collect();
+    let found: Value = serde_json::from_str(&pair.kubectl(cluster, &words)).unwrap();
+    found["items"].as_array().unwrap().clone()
+}
+
+fn items(pair: &Pair, cluster: &str, words: &[&str]) -> Vec<String> {
+    list(pair, cluster, words).iter().map(name).collect()
+}
+
+fn name(object: &Value) -> String {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", text("namespace"), text("name"))
+}
+
+async fn eventually<T>(what: &str, look: impl Fn() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + SOON;
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(state) if Instant::now() > deadline => panic!("not within {SOON:?}: {what}; now: {state}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(300)).await,
+        }
+    }
+}
+
+fn deployment(namespace: &str, replicas: usize) -> String {
+    DEPLOYMENT.replace("NAMESPACE", namespace).replace("COUNT", &replicas.to_string())
+}
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NAMESPACE}
+spec:
+  replicas: COUNT
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: app, image: nothing, resources: {requests: {cpu: 10m, memory: 8Mi}}}
+";
+
+const STATEFUL_SET: &str = "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: data, namespace: store}
+spec:
+  replicas: COUNT
+  serviceName: data
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: data}}
+  template:
+    metadata: {labels: {app: data}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: app
+        image: nothing
+        resources: {requests: {cpu: 10m, memory: 8Mi}}
+        volumeMounts: [{name: disk, mountPath: /data}]
+  volumeClaimTemplates:
+  - metadata: {name: disk}
+    spec: {storageClassName: liqo, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+";
+
+/// What the provisioner makes its class with.
+mod install {
+    use k8s_openapi::api::storage::v1::StorageClass;
+    use kube::Api;
+    use kube::api::PostParams;
+    use serde_json::Value;
+
+    pub(crate) async fn put(client: &kube::Client, object: &Value) {
+        let classes: Api<StorageClass> = Api::all(client.clone());
+        let object = serde_json::from_value(object.clone()).unwrap();
+        classes.create(&PostParams::default(), &object).await.unwrap();
+    }
+}
