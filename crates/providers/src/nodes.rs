@@ -38,8 +38,8 @@ const NOT_YET: Patience = Patience { down_after: Duration::MAX, ..PATIENCE };
 /// How many nodes are asked in a second, however many there are.
 const MOST_IN_A_SECOND: usize = 20;
 /// How often somebody looks at who is due.
-pub const ROUND: Duration = Duration::from_millis(500);
-const MOST_IN_A_ROUND: usize = MOST_IN_A_SECOND / 2;
+pub const ROUND: Duration = Duration::from_millis(250);
+const MOST_IN_A_ROUND: usize = MOST_IN_A_SECOND / 4;
 
 /// A provider and one of its nodes.
 pub type NodeKey = (Arc<str>, Arc<str>);
@@ -165,6 +165,13 @@ impl Nodes {
     pub fn observe(&mut self, (provider, name): &NodeKey, answer: Answer, now: Timestamp) -> bool {
         let node = self.0.get_mut(provider).and_then(|nodes| nodes.get_mut(name));
         node.is_some_and(|node| node.observe(answer, now))
+    }
+
+    /// Nobody can ask this node now: nothing of ours runs there any more, or yet.
+    pub fn postpone(&mut self, (provider, name): &NodeKey, now: Timestamp) {
+        if let Some(node) = self.0.get_mut(provider).and_then(|nodes| nodes.get_mut(name)) {
+            (node.asking, node.due) = (false, later(now, IN_DOUBT));
+        }
     }
 
     /// How a node is.

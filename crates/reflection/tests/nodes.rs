@@ -19,6 +19,7 @@ mod marks;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -62,8 +63,14 @@ async fn nodes_die_while_their_api_server_answers() {
             process.metrics()
         );
         pods_come_home_when_no_node_is_left(&world).await;
+        process.kill();
+        // What it knew went with it.
+        world.survey.send_replace(Arc::default());
+        let process = world.start().await;
+        who_leads_anew_finds_the_same(&world).await;
         what_must_not_run_twice_waits(&world).await;
         nothing_is_doubled_when_nodes_are_back(&world).await;
+        process.kill();
     };
     tokio::select! {
         () = story => {}
@@ -149,6 +156,18 @@ async fn pods_come_home_when_no_node_is_left(world: &World<'_>) {
     println!("noticed {:.1} s after the last node died", dead.elapsed().as_secs_f64());
     assert!(dead.elapsed() < NOTICED_WITHIN, "{:?}", dead.elapsed());
     moved(world, dead, |it| it.node == HOME_NODE).await;
+}
+
+/// What the provider last heard of the dead nodes says that all is well there.
+async fn who_leads_anew_finds_the_same(world: &World<'_>) {
+    eventually("the nodes are found dead again", || async {
+        let db = look(world).await.remove("db-0");
+        assert!(db.as_ref().is_some_and(|db| !db.ready), "{db:?}");
+        assert!(marked(world).await);
+        let now = world.survey.borrow().of(&world.node);
+        if now.is_gone() { Ok(()) } else { Err(format!("{now:?}")) }
+    })
+    .await;
 }
 
 /// Nobody can tell whether it has ended.

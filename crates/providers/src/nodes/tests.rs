@@ -146,12 +146,23 @@ fn where_we_may_not_ask_nobody_is_condemned_and_it_is_tried_seldom() {
 }
 
 #[test]
+fn one_that_nobody_can_ask_is_asked_later() {
+    let mut nodes = Nodes::default();
+    using(&mut nodes, &["one"], at(0));
+    assert_eq!(nodes.take_due(at(0)), [(key("one"), 0)]);
+    assert_eq!(nodes.take_due(at(5_000)), [], "it is being asked");
+    nodes.postpone(&key("one"), at(5_000));
+    assert_eq!(nodes.take_due(at(5_250)), []);
+    assert_eq!(nodes.take_due(at(5_500)), [(key("one"), 0)]);
+}
+
+#[test]
 fn many_nodes_are_asked_in_turns_and_those_in_doubt_first() {
     let mut nodes = Nodes::default();
     let names: Vec<String> = (0..100).map(|number| format!("node-{number:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut asked = BTreeMap::<NodeKey, usize>::new();
-    for now in (0..20_000).step_by(500) {
+    for now in (0..20_000).step_by(250) {
         using(&mut nodes, &names, at(now));
         let due = nodes.take_due(at(now));
         assert!(due.len() <= MOST_IN_A_ROUND);

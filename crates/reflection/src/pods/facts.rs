@@ -14,7 +14,7 @@ use liqo_kit::watch::{Identity, Pairs, Wire};
 use serde::Deserialize;
 
 use super::outgoing::Draft;
-use super::status::{READY, RUNNING, fingerprint, is_cut_off, kubelets_part, place};
+use super::status::{READY, RUNNING, cut_off_from, fingerprint, kubelets_part, place};
 use super::volumes::{self, Tokens};
 use crate::fence::{self, Guard};
 use crate::route::digest_of;
@@ -50,8 +50,8 @@ pub(crate) struct Home {
     pub(crate) guard: Guard,
     /// How long it waits for what it runs on to answer again; for ever if nothing is said.
     pub(crate) patience: Option<Duration>,
-    /// Whether it says that its node at the provider does not answer, whoever found that out.
-    pub(crate) cut_off: bool,
+    /// The node at the provider of which it says that it does not answer, whoever found that out.
+    pub(crate) cut_off: Option<Box<str>>,
 }
 
 impl Home {
@@ -67,7 +67,7 @@ impl Home {
         let mut gates = spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
         let closed_gate = gates.find(|gate| !is_true(gate)).map(Box::from);
         let ready = is_true(READY);
-        let cut_off = status.conditions.iter().flatten().any(is_cut_off);
+        let cut_off = cut_off_from(&status).map(Box::from);
         let phase = status.phase.as_deref().unwrap_or_default();
         let (finished, pending) = (["Succeeded", "Failed"].contains(&phase), phase == super::status::PENDING);
         let (guard, patience) = (Guard::of(&pod.metadata, &spec), fence::patience(&spec));

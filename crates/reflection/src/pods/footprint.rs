@@ -74,7 +74,7 @@ impl Footprint {
                 reach.nodes.insert(Arc::from(node));
             }
             let Some(tread) = nodes.get_mut(node) else { continue };
-            tread.said_gone |= home.cut_off;
+            tread.said_gone |= home.cut_off.as_deref() == Some(node);
             if remote.runs && tread.pods.len() < MOST_PODS {
                 tread.pods.push((namespace.into(), key.name().into()));
             }

@@ -362,7 +362,7 @@ impl<'a> Here<'a> {
         let node = remote.node.as_deref().unwrap_or_default();
         let health = self.view.nodes.health(self.provider, node);
         let silence = Silence::of(self, node, &health);
-        if self.home.cut_off && health == Health::Unknown && !self.view.nodes.is_mute(self.provider, node) {
+        if self.home.cut_off.as_deref() == Some(node) && health == Health::Unknown {
             // Whoever led before said so; what was last heard from the node is no reason to say otherwise.
             return;
         }

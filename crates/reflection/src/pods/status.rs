@@ -157,11 +157,12 @@ pub(crate) fn cut_off(status: &mut PodStatus, message: &str, noticed: Timestamp)
     conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
 }
 
-/// Whether this says that the node of a pod does not answer.
-pub(crate) fn is_cut_off(condition: &PodCondition) -> bool {
-    condition.type_ == READY
-        && condition.status == "False"
-        && condition.reason.as_deref() == Some(NODE_UNREACHABLE)
+/// The node of which a pod says that it does not answer.
+pub(crate) fn cut_off_from(status: &PodStatus) -> Option<&str> {
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    let find = |type_: &str| conditions.iter().find(|it| it.type_ == type_);
+    find(READY).filter(|it| it.reason.as_deref() == Some(NODE_UNREACHABLE))?;
+    find(PLACED)?.message.as_deref()
 }
 
 /// Says on which node of the provider a pod is: nothing else at home tells it, and it costs no request of its own.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use liqo_core::names::ClusterId;
 use liqo_providers::nodes::{self, Answer, Bench, NodeKey, Nodes, ROUND, Survey};
@@ -12,8 +12,10 @@ use liqo_providers::{Health, Link};
 use super::Room;
 use crate::pods::footprint::Footprint;
 
-/// How often it is looked where pods are.
+/// How often it is looked where pods are, though nothing changed: time passes for those that wait for a node.
 const LOOK: SignedDuration = SignedDuration::from_secs(2);
+/// How often it is looked at most: a node must have answered before it dies, or it is not missed.
+const REST: SignedDuration = SignedDuration::from_millis(400);
 
 /// How a node can be asked.
 struct Way {
@@ -29,6 +31,7 @@ impl Room {
         *self.0.nodes.write() = Nodes::default();
         let mut bench = Bench::default();
         let mut footprint = Footprint::default();
+        let mut changes = self.0.pods.subscribe();
         let (mut looked, mut news) = (Timestamp::MIN, false);
         let mut asking = FuturesUnordered::new();
         let mut rounds = tokio::time::interval(ROUND);
@@ -37,16 +40,14 @@ impl Room {
             tokio::select! {
                 _ = rounds.tick() => {
                     let now = self.0.settings.clock.now();
-                    if now.duration_since(looked) >= LOOK || now < looked {
+                    let rest = if changes.has_changed().unwrap_or(true) { REST } else { LOOK };
+                    if now.duration_since(looked) >= rest || now < looked {
+                        changes.borrow_and_update();
                         footprint = Footprint::of(&self.0.pods.read(), now);
                         self.0.nodes.write().use_only(&footprint.used(), now);
                         (looked, news) = (now, true);
                     }
-                    let due = self.0.nodes.write().take_due(now);
-                    asking.extend(due.into_iter().map(|(node, failures)| {
-                        let way = self.way(&footprint, &node, failures);
-                        async move { (node, ask(way).await) }.boxed()
-                    }));
+                    asking.extend(self.nodes_due(&footprint, now).into_iter().map(|(node, way)| way.ask(node)));
                     if std::mem::take(&mut news) {
                         self.publish(&mut bench, &footprint, now);
                     }
@@ -57,6 +58,22 @@ impl Room {
                 }
             }
         }
+    }
+
+    /// Whom to ask now, and how.
+    fn nodes_due(&self, footprint: &Footprint, now: Timestamp) -> Vec<(NodeKey, Way)> {
+        let due = self.0.nodes.write().take_due(now);
+        let mut ways = vec![];
+        for (node, failures) in due {
+            match self.link(&node) {
+                None => self.hear(&node, Answer::Unclear),
+                Some(link) => match self.way(link, footprint, &node, failures) {
+                    Some(way) => ways.push((node, way)),
+                    None => self.0.nodes.write().postpone(&node, now),
+                },
+            }
+        }
+        ways
     }
 
     /// Takes in an answer; pods of the node are looked at if something follows from it.
@@ -93,13 +110,16 @@ impl Room {
         self.0.metrics.show_nodes(std::iter::empty());
     }
 
-    /// How to ask this node, if there is a way.
-    fn way(&self, footprint: &Footprint, node: &NodeKey, failures: u32) -> Option<Way> {
+    /// The way to the provider of this node. Of one that does not answer itself, nothing can be told.
+    fn link(&self, node: &NodeKey) -> Option<Link> {
         let id: ClusterId = node.0.parse().ok()?;
         let list = self.0.providers.borrow().clone();
-        // Of a provider that does not answer itself, nothing can be told.
         let provider = list.get(&id).filter(|provider| provider.health == Health::Reachable)?;
-        let link = provider.link.as_ref().ok()?.clone();
+        provider.link.as_ref().ok().cloned()
+    }
+
+    /// How to ask this node, if something of ours runs there: by another pod after each failure.
+    fn way(&self, link: Link, footprint: &Footprint, node: &NodeKey, failures: u32) -> Option<Way> {
         let (namespace, pod) = footprint.pod(node, failures)?;
         let pods = self.0.pods.read();
         let place = pods.place(namespace, &node.0)?;
@@ -111,9 +131,9 @@ impl Room {
     }
 }
 
-async fn ask(way: Option<Way>) -> Answer {
-    match way {
-        Some(way) => nodes::ask(&way.link, &way.namespace, &way.pod, &way.container).await,
-        None => Answer::Unclear,
+impl Way {
+    async fn ask(self, node: NodeKey) -> (NodeKey, Answer) {
+        let answer = nodes::ask(&self.link, &self.namespace, &self.pod, &self.container).await;
+        (node, answer)
     }
 }

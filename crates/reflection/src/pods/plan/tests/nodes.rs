@@ -1,5 +1,6 @@
 //! Nodes of the provider that do not answer.
 
+use liqo_api::shadow_pod::PLACED;
 use liqo_providers::nodes::Answer;
 
 use super::*;
@@ -117,7 +118,8 @@ fn one_that_goes_waits_until_it_is_gone_there() {
 fn who_leads_anew_takes_nothing_back_before_it_has_found_out() {
     let cut_off = |pod: &mut serde_json::Value| {
         let ready = json!({ "type": "Ready", "status": "False", "reason": "ProviderNodeUnreachable" });
-        pod["status"] = json!({ "phase": "Running", "conditions": [ready] });
+        let placed = json!({ "type": PLACED, "status": "True", "message": "n1" });
+        pod["status"] = json!({ "phase": "Running", "conditions": [ready, placed] });
     };
     let mut world = World::new().home(cut_off).placed("n1");
     assert_eq!(world.words(), Vec::<&str>::new());
@@ -125,6 +127,8 @@ fn who_leads_anew_takes_nothing_back_before_it_has_found_out() {
     assert_eq!(world.words(), Vec::<&str>::new());
     world.nodes.observe(&on_node("n1"), Answer::Lives, now());
     assert_eq!(world.words(), ["show"]);
+    // Another node has not been asked yet either, and nobody said anything of it.
+    assert_eq!(World::new().home(cut_off).placed("n2").words(), ["show"]);
 }
 
 #[test]
