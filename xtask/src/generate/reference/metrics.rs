@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::cell;
 
 /// The crates whose metrics the roles serve.
-const SERVED: [&str; 9] = [
+const SERVED: [&str; 10] = [
     "authentication",
     "discovery",
     "hosting",
@@ -19,6 +19,7 @@ const SERVED: [&str; 9] = [
     "liqo",
     "offloading",
     "peering",
+    "reflection",
     "virtual-node",
 ];
 
