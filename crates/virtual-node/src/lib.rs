@@ -12,7 +12,8 @@
 //!
 //! # What is promised
 //!
-//! - A node says what is so: its capacity is the contract's, and it is ready while its provider answers.
+//! - A node says what is so: its capacity is the contract's, and it is ready while its provider answers, and something behind
+//!   it does.
 //! - Nothing is written while nothing changes, also after a restart, but for the leases.
 //! - What others add to a node stays.
 //! - Whoever asks at the doors may no more than they may at a kubelet.
