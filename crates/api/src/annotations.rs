@@ -56,6 +56,10 @@ pub const FAIL_BACK: &str = "liqo.io/fail-back";
 /// On a namespace made for a peer: `namespace/name` of the [`NamespaceMap`](crate::NamespaceMap) that asked for it.
 pub const MANAGED_BY_NAMESPACE_MAP: &str = "liqo.io/managed-by-namespace-map";
 
+/// On a namespace made for a peer: the custom kinds that the peer may write there, as `resource.group` with spaces between;
+/// without it, all that the cluster hosts.
+pub const CUSTOM_KINDS: &str = "liqo.io/custom-kinds";
+
 /// On a namespace made for a peer: its name at the peer.
 pub const ORIGINAL_NAME: &str = "liqo.io/original-name";
 

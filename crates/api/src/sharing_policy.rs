@@ -400,6 +400,12 @@ pub struct PolicyWorkloads {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::sharing::patterns")]
     pub annotations: Vec<String>,
+
+    /// The custom resources that they may bring along, such as widgets.example.com, of those that the cluster hosts
+    /// (customKinds.hosted of the chart's values); left out, all of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::sharing::custom_kinds")]
+    pub custom_kinds: Option<Vec<String>>,
 }
 
 impl PolicyWorkloads {

@@ -153,11 +153,20 @@ impl Index {
 
     /// The rules of the policy that a tenant was made an offer by.
     fn ruled(&self, tenant: &Tenant) -> Arc<HouseRules> {
-        let mut offers = self.offers.in_namespace(&tenant.name).map(|(_, bid)| bid);
-        let ours = offers.find(|bid| self.me.as_ref().is_some_and(|me| me.as_str() == &*bid.from));
-        let policy = ours.and_then(|bid| bid.policy.as_deref());
+        let policy = self.bid(tenant).and_then(|bid| bid.policy.as_deref());
         let house = policy.and_then(|name| self.houses.get(&Key::cluster(name)));
         house.map(|house| Arc::clone(&house.0)).unwrap_or_default()
+    }
+
+    /// What a tenant is offered.
+    fn bid<'a>(&'a self, tenant: &'a Tenant) -> Option<&'a Bid> {
+        let mut offers = self.offers.in_namespace(&tenant.name).map(|(_, bid)| bid);
+        offers.find(|bid| self.me.as_ref().is_some_and(|me| me.as_str() == &*bid.from))
+    }
+
+    /// Whether a peer is offered something, so that it is known by which policy.
+    pub(crate) fn is_offered(&self, peer: &ClusterId) -> bool {
+        self.tenant_of(peer).is_some_and(|tenant| self.bid(tenant).is_some())
     }
 
     /// Notes since when those who have something here are without contract.

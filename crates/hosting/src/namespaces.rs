@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
 use k8s_openapi::api::rbac::v1::RoleBinding;
-use liqo_api::NamespaceMap;
 use liqo_api::names::{CONTRACT_QUOTA, REMOTE_TENANT_BINDING, REMOTE_TENANT_ROLE};
 use liqo_api::namespace_map::{MappingPhase, RemoteNamespace};
+use liqo_api::{NamespaceMap, annotations};
 use liqo_core::Quantity;
 use liqo_core::contract::Enforcement;
 use liqo_core::names::ClusterId;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::claims::{Claim, holds};
 use crate::index::{Index, Map, Space};
 use crate::objects;
+use crate::pods::HouseRules;
 
 #[cfg(test)]
 mod tests;
@@ -50,17 +51,19 @@ pub(crate) fn plan(index: &Index, name: &str) -> Vec<Step> {
     let Some(claim) = index.claims.wanted.get(name) else {
         return space.and_then(|space| remove(index, name, space)).into_iter().collect();
     };
-    let level = index.rules(&claim.peer).level.as_label();
+    let rules = index.rules(&claim.peer);
     match space {
         None => {
             let target = Target::of::<Namespace>(Key::cluster(name));
-            let object = objects::namespace(name, claim, level);
+            let object = objects::namespace(name, claim, &rules);
             step("create the namespace", Write::create(target, &object)).into_iter().collect()
         }
         Some(space) if space.deleting => Vec::new(),
         Some(space) if holds(index, name, claim) => {
             let (quota, binding) = (quota(index, name, claim), binding(index, name, claim));
-            relabel(name, space, level).into_iter().chain(quota).chain(binding).collect()
+            let kinds = note_kinds(index, name, space, claim, &rules);
+            let house = relabel(name, space, &rules).or(kinds);
+            house.into_iter().chain(quota).chain(binding).collect()
         }
         // The consumer's, for another of its namespaces: what is in it is not this one's.
         Some(space) => remove(index, name, space).into_iter().collect(),
@@ -77,13 +80,25 @@ fn remove(index: &Index, name: &str, space: &Space) -> Option<Step> {
     step("delete the namespace", Ok(Write::delete(target, &space.uid)))
 }
 
-fn relabel(name: &str, space: &Space, level: &str) -> Option<Step> {
+fn relabel(name: &str, space: &Space, rules: &HouseRules) -> Option<Step> {
+    let level = rules.level.as_label();
     if space.level.as_deref() == Some(level) {
         return None;
     }
     let patch = json!({ "metadata": { "labels": { objects::POD_SECURITY: level } } });
     let target = Target::of::<Namespace>(Key::cluster(name));
     step("set the Pod Security level", Write::merge(target, &space.resource_version, &patch))
+}
+
+/// Notes which custom kinds the consumer may bring along. While it is offered nothing, no policy says so, and what was
+/// noted before holds.
+fn note_kinds(index: &Index, name: &str, space: &Space, claim: &Claim, rules: &HouseRules) -> Option<Step> {
+    if space.custom_kinds.as_deref() == rules.custom_kinds.as_deref() || !index.is_offered(&claim.peer) {
+        return None;
+    }
+    let patch = json!({ "metadata": { "annotations": { annotations::CUSTOM_KINDS: rules.custom_kinds } } });
+    let target = Target::of::<Namespace>(Key::cluster(name));
+    step("note the custom kinds", Write::merge(target, &space.resource_version, &patch))
 }
 
 fn quota(index: &Index, name: &str, claim: &Claim) -> Option<Step> {

@@ -18,7 +18,7 @@ use liqo_core::names::ClusterId;
 use liqo_kit::Key;
 
 use crate::claims::Claim;
-use crate::pods::Refusal;
+use crate::pods::{HouseRules, Refusal};
 
 #[cfg(test)]
 mod tests;
@@ -62,15 +62,16 @@ fn metadata(name: &str, namespace: Option<&str>, labels: Texts) -> ObjectMeta {
 }
 
 /// A consumer's namespace.
-pub(crate) fn namespace(name: &str, claim: &Claim, level: &str) -> Namespace {
+pub(crate) fn namespace(name: &str, claim: &Claim, rules: &HouseRules) -> Namespace {
     let mut labels = labels_of(&claim.peer);
-    labels.insert(POD_SECURITY.to_owned(), level.to_owned());
+    labels.insert(POD_SECURITY.to_owned(), rules.level.as_label().to_owned());
     let mut metadata = metadata(name, None, labels);
     let notes = [
         (annotations::MANAGED_BY_NAMESPACE_MAP.to_owned(), claim.map.to_string()),
         (annotations::ORIGINAL_NAME.to_owned(), claim.original.clone()),
     ];
-    metadata.annotations = Some(notes.into());
+    let kinds = rules.custom_kinds.iter().map(|kinds| (annotations::CUSTOM_KINDS.to_owned(), kinds.clone()));
+    metadata.annotations = Some(notes.into_iter().chain(kinds).collect());
     Namespace { metadata, ..Namespace::default() }
 }
 

@@ -76,6 +76,17 @@ pub(crate) fn patterns(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Custom resources, each as `resource.group`. Atomic, as an empty list means none, and server-side apply would drop an empty
+/// set.
+pub(crate) fn custom_kinds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_PATTERNS,
+        "x-kubernetes-list-type": "atomic",
+        "items": { "type": "string", "maxLength": MAX_PATTERN, "pattern": r"^[a-z]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$" },
+    })
+}
+
 /// Names and patterns, at least one.
 pub(crate) fn some_patterns(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = patterns(generator);

@@ -1,6 +1,6 @@
 //! Tenants, contracts, offers, policies and maps, read once where they come in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm};
@@ -129,9 +129,16 @@ impl House {
             runtime_class: said.runtime_class.clone(),
             max_priority: said.max_priority.unwrap_or_default(),
             kept: read.kept_annotations().clone(),
+            custom_kinds: said.custom_kinds.as_ref().map(|kinds| noted(kinds)),
             nodes: labels.chain(expressions).collect(),
         }))
     }
+}
+
+/// Custom kinds as an annotation has them, in one order whatever theirs.
+fn noted(kinds: &[String]) -> String {
+    let kinds: BTreeSet<&str> = kinds.iter().map(String::as_str).collect();
+    kinds.into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// Requirements of which all must hold.

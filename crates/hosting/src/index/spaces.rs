@@ -37,6 +37,8 @@ pub(crate) struct Space {
     pub(crate) original: Option<Box<str>>,
     /// The Pod Security level that it enforces.
     pub(crate) level: Option<Box<str>>,
+    /// The custom kinds that it may have; `None` if all.
+    pub(crate) custom_kinds: Option<Box<str>>,
 }
 
 impl Space {
@@ -51,6 +53,7 @@ impl Space {
             deleting: meta.deletion_timestamp.is_some(),
             original: of_peer(meta.annotations.get(annotations::ORIGINAL_NAME)),
             level: of_peer(meta.labels.get(POD_SECURITY)),
+            custom_kinds: of_peer(meta.annotations.get(annotations::CUSTOM_KINDS)),
             resource_version: if peer.is_some() { meta.resource_version } else { Box::default() },
             uid: meta.uid,
             peer,

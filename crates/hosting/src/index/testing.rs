@@ -9,7 +9,7 @@ use liqo_core::names::ClusterId;
 use liqo_kit::{Index as _, Key};
 use serde_json::{Value, json};
 
-use super::{Binding, Deal, Grant, Index, Map, Quota, Space, Tenant};
+use super::{Bid, Binding, Deal, Grant, House, Index, Map, Quota, Space, Tenant};
 use crate::claims::claims;
 use crate::objects;
 use crate::pods::{PodFacts, Shadow};
@@ -95,10 +95,33 @@ impl World {
         self.index.apply(&Key::cluster(name), space);
     }
 
+    /// The policy by which offers are made.
+    pub(crate) fn policy(&mut self, spec: &Value) {
+        let policy = json!({
+            "apiVersion": "sharing.liqo.io/v1alpha1", "kind": "SharingPolicy", "metadata": { "name": "policy" }, "spec": spec,
+        });
+        let house = House::read(&serde_json::from_value(policy).unwrap());
+        self.index.apply(&Key::cluster("policy"), house);
+        self.reckon();
+    }
+
+    /// An offer to a consumer.
+    pub(crate) fn offer(&mut self, id: &str) {
+        let bid = Bid { from: "provider-id".into(), policy: Some("policy".into()) };
+        self.index.apply(&Self::map_key(id, "provider"), bid);
+        self.reckon();
+    }
+
+    pub(crate) fn withdraw(&mut self, id: &str) {
+        liqo_kit::Index::<Bid>::delete(&mut self.index, &Self::map_key(id, "provider"));
+        self.reckon();
+    }
+
     /// The namespace as the plan makes it, with all that must be in it.
     pub(crate) fn build(&mut self, name: &str) {
         let claim = self.index.claims.wanted.get(name).cloned().expect("nobody wants it");
-        let mut object = serde_json::to_value(objects::namespace(name, &claim, "baseline")).unwrap();
+        let mut object =
+            serde_json::to_value(objects::namespace(name, &claim, &self.index.rules(&claim.peer))).unwrap();
         object["metadata"]["uid"] = json!(format!("uid-{name}"));
         object["metadata"]["resourceVersion"] = json!("7");
         let _: Namespace = serde_json::from_value(object.clone()).unwrap();

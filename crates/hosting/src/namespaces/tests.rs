@@ -52,6 +52,27 @@ fn amounts_in_other_words_are_the_same() {
 }
 
 #[test]
+fn the_custom_kinds_of_the_policy_are_noted_and_stay_while_nothing_is_offered() {
+    let mut world = world();
+    world.build("shop-milan");
+    world.policy(&json!({ "workloads": { "customKinds": ["widgets.example.com", "gadgets.example.com"] } }));
+    world.offer("milan");
+    let steps = plan(&world.index, "shop-milan");
+    assert_eq!(steps.iter().map(|step| step.what).collect::<Vec<_>>(), ["note the custom kinds"]);
+    let noted = "gadgets.example.com widgets.example.com";
+    assert!(format!("{:?}", steps[0].write).contains(noted), "{:?}", steps[0].write);
+
+    world.build("shop-milan");
+    assert!(missing(&world).is_empty());
+    // Without an offer nobody knows which policy counts.
+    world.withdraw("milan");
+    assert!(missing(&world).is_empty());
+    world.offer("milan");
+    world.policy(&json!({}));
+    assert_eq!(missing(&world), ["note the custom kinds"]);
+}
+
+#[test]
 fn what_could_not_be_made_is_told() {
     let mut world = world();
     let target = Target::of::<Namespace>(Key::cluster("shop-milan"));

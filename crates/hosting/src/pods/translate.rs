@@ -35,6 +35,8 @@ pub(crate) struct HouseRules {
     pub(crate) max_priority: i32,
     /// Annotations that pods keep besides the harmless ones.
     pub(crate) kept: Patterns,
+    /// The custom kinds that namespaces may have, as their annotation says it; `None` if all.
+    pub(crate) custom_kinds: Option<String>,
     /// The nodes that are shared; none means all.
     pub(crate) nodes: Vec<NodeSelectorRequirement>,
     /// The nodes of each pool, where they are lent by pools: one of the terms must hold.

@@ -105,7 +105,9 @@ fn rendered() -> Vec<Value> {
         kubernetes_version: String::new(),
         api_versions: vec![],
     };
-    let rendered = Chart::embedded().render(&release, &json!({})).unwrap();
+    let hosted = json!([{ "apiGroup": "example.com", "resources": ["widgets", "gadgets"] }]);
+    let values = json!({ "customKinds": { "hosted": hosted } });
+    let rendered = Chart::embedded().render(&release, &values).unwrap();
     let policies = ["liqo-peers", "liqo-shadowpods", "liqo-tenants", "liqo-remote-tenant"];
     let is_meant = |object: &Value| policies.iter().any(|name| object["metadata"]["name"] == *name);
     rendered.into_iter().filter(is_meant).collect()
