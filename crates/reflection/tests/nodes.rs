@@ -145,9 +145,11 @@ async fn pods_of_a_dead_node_go_to_the_other(world: &World<'_>) {
     assert!(notes.iter().any(|note| note.contains("the node away-2 of the provider away")), "{notes:?}");
 }
 
+/// The last node is silent: its kubelet is frozen, and its containers run on.
 async fn pods_come_home_when_no_node_is_left(world: &World<'_>) {
     let dead = Instant::now();
-    kill(world, 1);
+    let kubelet = world.away.parts(Some("node-1/kubelet")).unwrap();
+    (*world.away).pause(&kubelet).unwrap();
     eventually("the virtual node is marked", || async {
         let survey = world.survey.borrow().of(&world.node);
         if marked(world).await { Ok(()) } else { Err(format!("{survey:?}")) }
@@ -179,8 +181,10 @@ async fn what_must_not_run_twice_waits(world: &World<'_>) {
 }
 
 async fn nothing_is_doubled_when_nodes_are_back(world: &World<'_>) {
-    let nodes = world.away.parts(Some("node")).unwrap();
-    (*world.away).start(&nodes, &|_, _| {}).await.unwrap();
+    let dead = world.away.parts(Some("node-2")).unwrap();
+    (*world.away).start(&dead, &|_, _| {}).await.unwrap();
+    let frozen = world.away.parts(Some("node-1/kubelet")).unwrap();
+    (*world.away).resume(&frozen).unwrap();
     let began = Instant::now();
     eventually("nothing is left over", || async {
         let here = look(world).await;
