@@ -82,3 +82,48 @@ fn unverified_tls_is_refused_even_when_the_configuration_asks_for_it() {
     let Err(error) = client(&config, &ClientConfig::default()) else { panic!("a client was made") };
     assert!(error.to_string().contains("unverified TLS"), "{error}");
 }
+
+/// A server that begins an answer to whoever asks, and never ends it.
+async fn endless() -> (std::net::SocketAddr, tokio::task::JoinSet<()>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // The question is short, and comes in one piece.
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            stream.write_all(head).await.unwrap();
+            open.push(stream);
+        }
+    });
+    (address, serving)
+}
+
+#[tokio::test]
+async fn a_watch_too_many_is_refused_and_one_that_ended_makes_room() {
+    let (address, _serving) = endless().await;
+    let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+    let client = client(&config, &ClientConfig { max_watches: 65, ..ClientConfig::default() }).unwrap();
+    let watch = || {
+        let request =
+            http::Request::get("/api/v1/pods?watch=true").body(kube::client::Body::empty()).unwrap();
+        client.send(request)
+    };
+    let mut open = Vec::new();
+    for _ in 0..65 {
+        open.push(watch().await.unwrap());
+    }
+    let refused = watch().await.map(drop).unwrap_err();
+    let mut text = refused.to_string();
+    let mut cause = std::error::Error::source(&refused);
+    while let Some(error) = cause {
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    assert!(text.contains("65 watches on this cluster are open"), "{text}");
+    open.pop();
+    watch().await.unwrap();
+}

@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response, Uri};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
@@ -72,11 +73,28 @@ pub(super) struct Transport {
 struct Lane {
     client: Hyper,
     slots: Arc<Semaphore>,
+    /// Whether the last request was answered, and whose turn it is while it was not.
+    answered: Arc<AtomicBool>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Lane {
     fn new(client: Hyper, slots: usize) -> Self {
-        Self { client, slots: Arc::new(Semaphore::new(slots)) }
+        let slots = Arc::new(Semaphore::new(slots));
+        Self { client, slots, answered: Arc::default(), turn: Arc::default() }
+    }
+
+    /// Sends a request; one after the other until one is answered. Those that begin together would each open a connection, of
+    /// which all but one are thrown away as soon as it is known that one can be shared.
+    async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, BoxError> {
+        let answered = || self.answered.load(Ordering::Acquire);
+        let turn = if answered() { None } else { Some(self.turn.lock().await) };
+        // Who waited need not wait any longer when somebody before was answered.
+        let turn = turn.filter(|_| !answered());
+        let answer = self.client.request(request).await;
+        self.answered.store(answer.is_ok(), Ordering::Release);
+        drop(turn);
+        Ok(answer?)
     }
 }
 
@@ -89,11 +107,11 @@ struct Watches {
 
 impl Watches {
     /// A free slot. Fills one connection before it opens the next.
-    fn slot(&self) -> Result<(Hyper, OwnedSemaphorePermit), BoxError> {
+    fn slot(&self) -> Result<(Lane, OwnedSemaphorePermit), BoxError> {
         let mut lanes = self.lanes.lock();
         let free = |lane: &Lane| {
             let slot = Arc::clone(&lane.slots).try_acquire_owned().ok()?;
-            Some((lane.client.clone(), slot))
+            Some((lane.clone(), slot))
         };
         if let Some(found) = lanes.iter().find_map(free) {
             return Ok(found);
@@ -131,13 +149,13 @@ impl Transport {
         }
         let timeout = self.timeout;
         let started = async {
-            let (client, slot) = if is_watch(request.uri()) {
-                self.watches.slot()?
+            let (response, slot) = if is_watch(request.uri()) {
+                let (lane, slot) = self.watches.slot()?;
+                (lane.send(request).await?, slot)
             } else {
                 let slot = Arc::clone(&self.requests.slots).acquire_owned().await?;
-                (self.requests.client.clone(), slot)
+                (self.requests.client.request(request).await?, slot)
             };
-            let response = client.request(request).await?;
             Ok::<_, BoxError>(response.map(|body| {
                 // The slot is taken until the answer has been read, or dropped, to its end.
                 let held = move |frame| {
