@@ -64,7 +64,8 @@ async fn what_changes_all_the_time_wakes_a_planner_at_once_and_then_seldom() {
     let shared = Shared::new(Store::default());
     let mut changes = shared.subscribe();
     let (sink, waking) = Seldom::new(shared.clone(), Duration::from_millis(100));
-    tokio::spawn(waking);
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(waking);
     let started = tokio::time::Instant::now();
     let mut woken = Vec::new();
     for n in 0..250 {
