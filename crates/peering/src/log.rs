@@ -81,6 +81,11 @@ impl Log {
         self.read().any(|page| page.tails.get(contract).is_some_and(|tail| tail.over))
     }
 
+    /// Whether it was noted last that somebody does not keep this contract.
+    pub fn is_broken(&self, contract: &ContractId) -> bool {
+        self.tail(contract).broken == Some(true)
+    }
+
     /// Checks that all pages are there and tie in with each other, and gives the end.
     pub fn check(&self, cluster: &ClusterId) -> Result<Head, Trouble> {
         let mut head = Head::start(cluster);

@@ -17,19 +17,23 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use liqo_api::ResourceOffer;
 use liqo_api::foreign_cluster::PeeringEnabled;
+use liqo_core::Span;
+use liqo_core::contract::Delays;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
-use papers::{check_log, check_paper, has_cpu, in_force};
+use papers::{check_log, check_paper, cordon, has_cpu, in_force, reasons};
 use serde_json::json;
 use world::{House, Process, eventually};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn either_side_calls_either_side_lends_and_people_decide() {
     let sandbox = TestSandbox::start([ClusterSpec::hollow("b", 2), ClusterSpec::hollow("a", 1)]).await;
-    let (a, b) = (House::new(&sandbox, "a").await, House::new(&sandbox, "b").await);
+    let (mut a, b) = (House::new(&sandbox, "a").await, House::new(&sandbox, "b").await);
+    a.settings.delays = Delays { raise_after: Span::clamped(1), clear_after: Span::clamped(1) };
     let (at_a, at_b) = (a.start().await, b.start().await);
 
     a_pushed_offer_waits_for_a_person(&a, &b, &at_b).await;
     what_was_pushed_is_amended(&a, &b).await;
+    what_is_not_kept_of_it_is_told_on_both_sides(&a, &b).await;
     both_directions_at_once(&a, &b, &at_a, &at_b).await;
     a_pushed_offer_is_withdrawn(&a, &b).await;
     an_offer_beyond_the_limits_is_refused_in_words(&a, &b).await;
@@ -72,6 +76,24 @@ async fn what_was_pushed_is_amended(a: &House<'_>, b: &House<'_>) {
     in_force(b, a, "half", has_cpu("16")).await;
 }
 
+/// The contract lies at b, which has no copy of it to see by what changed.
+async fn what_is_not_kept_of_it_is_told_on_both_sides(a: &House<'_>, b: &House<'_>) {
+    let told = async |what: &str, at_lender: &'static [&str], at_borrower: &'static [&str]| {
+        eventually(what, || async {
+            let told = (reasons(a, "b", at_lender).await, reasons(b, "a", at_borrower).await);
+            if told == (vec![1], vec![1]) { Ok(()) } else { Err(format!("{told:?}")) }
+        })
+        .await;
+    };
+    cordon(a, 0, true).await;
+    told("the capacity is missing", &["CapacityMissing"], &["CapacityMissing"]).await;
+    cordon(a, 0, false).await;
+    told("it is back", &["CapacityBack"], &["ContractKept"]).await;
+    in_force(b, a, "kept again", has_cpu("16")).await;
+    // Nothing is told twice.
+    told("once each", &["CapacityMissing"], &["CapacityMissing"]).await;
+}
+
 /// a also borrows from b over the same channel; then b calls a as well.
 async fn both_directions_at_once(a: &House<'_>, b: &House<'_>, at_a: &Process, _at_b: &Process) {
     a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "Yes" } })).await;
@@ -104,9 +126,28 @@ async fn a_pushed_offer_is_withdrawn(a: &House<'_>, b: &House<'_>) {
     in_force(a, b, "the other direction stays", has_cpu("57600m")).await;
 }
 
+/// 57.6 cores cost 2.88 EUR an hour.
+async fn what_is_too_dear_is_refused(a: &House<'_>, b: &House<'_>) {
+    let prices = json!({ "currency": "EUR", "period": "Hourly", "perUnit": { "cpu": "0.05" } });
+    b.put_policy("dear", json!({ "share": { "percentage": 90 }, "prices": prices })).await;
+    let limit = json!({ "maximumTotal": { "currency": "EUR", "period": "Hourly", "amount": "2.87" } });
+    a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "Yes", "borrowing": limit } })).await;
+    let told = a.wait_outgoing("b", "Denied BeyondLimits").await;
+    assert!(told.message.contains("EUR"), "{}", told.message);
+    nothing_agreed(b, a).await;
+    let limit = json!({ "maximumTotal": { "currency": "EUR", "period": "Hourly", "amount": "2.88" } });
+    a.change("b", json!({ "spec": { "borrowing": limit } })).await;
+    in_force(a, b, "as dear as allowed", has_cpu("57600m")).await;
+    a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "No", "borrowing": null } })).await;
+    nothing_agreed(b, a).await;
+    let policies: kube::Api<liqo_api::SharingPolicy> = kube::Api::all(b.client.clone());
+    policies.delete("dear", &kube::api::DeleteParams::default()).await.unwrap();
+}
+
 async fn an_offer_beyond_the_limits_is_refused_in_words(a: &House<'_>, b: &House<'_>) {
     a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "No" } })).await;
     nothing_agreed(b, a).await;
+    what_is_too_dear_is_refused(a, b).await;
     a.change(
         "b",
         json!({ "spec": { "outgoingPeeringEnabled": "Yes", "borrowing": { "minimum": { "cpu": "500" } } } }),

@@ -1,6 +1,7 @@
 //! The contract: proposed, amended, renewed, and checked once the provider signed.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use liqo_api::contract::{CAPACITY_BACKED, ContractPhase, SIGNED, WITHIN_AGREED};
@@ -368,21 +369,40 @@ impl<'a> Borrowing<'a> {
 
     /// Tells here what the provider says of the contract's being kept.
     fn tell_alarms(&self, deal: &Deal, planned: &mut Planned) {
-        let known = if self.is_here() { None } else { self.peer.copies.contract(&deal.name_any()) };
-        let Some(known) = known else { return };
+        let copy = self.peer.copies.contract(&deal.name_any());
         for (kind, reason) in [(CAPACITY_BACKED, "CapacityMissing"), (WITHIN_AGREED, "UsedBeyondAgreed")] {
-            let (Some(now), before) = (deal.condition(kind), known.condition(kind)) else { continue };
-            if before.is_none_or(is_true) == is_true(now) {
-                continue;
-            }
-            let since = now.last_transition_time.0;
-            let (name, peer) = (deal.name_any(), self.peer.name());
-            let report = if is_true(now) {
-                Report::new("ContractKept", format!("contract {name} with {peer} is kept again"), since)
-            } else {
-                Report::new(reason, format!("contract {name} with {peer}: {}", now.message), since).warning()
+            let Some(now) = deal.condition(kind) else { continue };
+            let told = match copy {
+                _ if self.is_here() => self.is_told_here(deal, now),
+                Some(copy) => copy.condition(kind).is_none_or(is_true) == is_true(now),
+                None => continue,
             };
-            planned.step(report.about(self.view, self.peer.cluster));
+            if !told {
+                planned.step(self.alarm(deal, now, reason).about(self.view, self.peer.cluster));
+            }
+        }
+    }
+
+    /// Whether nothing is to be told of a condition of a contract that lies here, where no copy of ours shows what it said
+    /// before. What is wrong is told as long as it is, which makes one event; that it is right again, until the log has it.
+    fn is_told_here(&self, deal: &Deal, now: &Condition) -> bool {
+        if deal.is_over() || !is_true(now) {
+            return deal.is_over();
+        }
+        let all = || [CAPACITY_BACKED, WITHIN_AGREED].into_iter().filter_map(|kind| deal.condition(kind));
+        // The last one that became right says that all is.
+        let is_last = all().all(|it| is_true(it) && it.last_transition_time <= now.last_transition_time);
+        !is_last || deal.id().is_none_or(|id| !self.view.index.log.is_broken(&id))
+    }
+
+    /// What is told of a condition: in words that stay the same, so that it is told once.
+    fn alarm(&self, deal: &Deal, now: &Condition, reason: &'static str) -> Report {
+        let since = now.last_transition_time.0;
+        let (name, peer) = (deal.name_any(), self.peer.name());
+        if is_true(now) {
+            Report::new("ContractKept", format!("contract {name} with {peer} is kept again"), since)
+        } else {
+            Report::new(reason, format!("contract {name} with {peer}: {}", now.message), since).warning()
         }
     }
 }
