@@ -44,6 +44,7 @@ async fn pools_are_nodes_at_home_and_their_pods_run_on_the_nodes_of_the_pool() {
     people_see_the_pools(&pair);
     let remote = offload(&pair).await;
     pods_run_where_their_pool_is(&pair, &remote).await;
+    pods_leave_a_pool_that_is_not_selected_any_more(&pair, &remote).await;
     a_pool_that_is_removed_is_emptied(&pair, &remote).await;
 }
 
@@ -122,6 +123,41 @@ async fn pods_run_where_their_pool_is(pair: &Pair, remote: &str) {
         assert_eq!(places(pair, CONSUMER, "shop", name), [node, node], "{name}");
         assert_eq!(places(pair, PROVIDER, remote, name), [there, there], "{name}");
     }
+}
+
+/// The provider stays, so only the selected pool tells where they may run.
+async fn pods_leave_a_pool_that_is_not_selected_any_more(pair: &Pair, remote: &str) {
+    let select = |terms: Value| {
+        let patch = json!({ "spec": { "clusterSelector": terms } }).to_string();
+        let words =
+            ["-n", "shop", "patch", "namespaceoffloading", "offloading", "--type=merge", "-p", &patch];
+        pair.kubectl(CONSUMER, &words);
+    };
+    let runs_at = async |(_, node, there): (&str, &str, &str)| {
+        eventually("its pods run in the pool that is selected", || {
+            let found = (places(pair, CONSUMER, "shop", "any"), places(pair, PROVIDER, remote, "any"));
+            let both = |node: &str| vec![node.to_owned(); 2];
+            if found == (both(node), both(there)) { Ok(()) } else { Err(format!("{found:?}")) }
+        })
+        .await;
+        pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", "deployment/any", "--timeout=60s"]);
+    };
+    let narrowed = Instant::now();
+    let plain = json!([{ "key": "liqo.io/pool", "operator": "In", "values": [PLAIN.0] }]);
+    select(json!({ "nodeSelectorTerms": [{ "matchExpressions": plain }] }));
+    runs_at(PLAIN).await;
+    println!("its pods ran in the other pool after {:?}", narrowed.elapsed());
+    // Who insists on the other pool waits; who is in this one was not touched, and people are told.
+    assert_eq!(places(pair, CONSUMER, "shop", FAST.0), ["", ""]);
+    assert_eq!(places(pair, PROVIDER, remote, PLAIN.0), [PLAIN.2, PLAIN.2]);
+    let said = pair.ok(CONSUMER, &["status", "namespace", "shop"]);
+    assert!(said.out.contains("liqo-provider-fast does not match"), "{said}");
+    // Nobody moves because there is more to choose from, but whoever is made from now on may choose it.
+    select(Value::Null);
+    pair.kubectl(CONSUMER, &["-n", "shop", "delete", "pods", "--all"]);
+    runs_at(FAST).await;
+    let fast = ["-n", "shop", "rollout", "status", "deployment/fast", "--timeout=60s"];
+    pair.kubectl(CONSUMER, &fast);
 }
 
 async fn a_pool_that_is_removed_is_emptied(pair: &Pair, remote: &str) {

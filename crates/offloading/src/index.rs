@@ -111,8 +111,8 @@ pub(crate) struct Index {
     pub(crate) places: BTreeMap<ClusterId, Place>,
     pub(crate) kept: Option<Kept>,
     pub(crate) configured: Option<Configured>,
-    /// Namespaces whose pods have left a cluster; found out by this process, hence gone with it.
-    pub(crate) drained: BTreeSet<(Arc<str>, ClusterId)>,
+    /// Namespaces whose pods have left these nodes of a cluster; found out by this process, hence gone with it.
+    pub(crate) drained: BTreeMap<(Arc<str>, ClusterId), BTreeSet<String>>,
     dirty: BTreeSet<Subject>,
 }
 
@@ -127,7 +127,7 @@ impl Default for Index {
             places: BTreeMap::new(),
             kept: None,
             configured: None,
-            drained: BTreeSet::new(),
+            drained: BTreeMap::new(),
             dirty: BTreeSet::new(),
         }
     }

@@ -31,6 +31,8 @@ struct Provider {
     peer: Peer,
     labels: BTreeMap<String, String>,
     node: bool,
+    /// Further nodes of it, for its pools, with their labels.
+    pools: BTreeMap<String, BTreeMap<String, String>>,
     /// What its node notes, and whether it is kept from being used.
     notes: BTreeMap<String, String>,
     cordoned: bool,
@@ -105,6 +107,7 @@ impl World {
             peer,
             labels,
             node: true,
+            pools: BTreeMap::new(),
             notes: BTreeMap::new(),
             cordoned: false,
             known: true,
@@ -112,6 +115,16 @@ impl World {
             answer: accept,
         };
         self.providers.insert(id, provider);
+        self.restart();
+        self
+    }
+
+    /// One more node of a provider.
+    pub(crate) fn with_pool(mut self, name: &str, pool: &str) -> Self {
+        let provider = self.provider(name);
+        let mut labels = provider.labels.clone();
+        labels.insert("liqo.io/pool".to_owned(), pool.to_owned());
+        provider.pools.insert(format!("liqo-{name}-{pool}"), labels);
         self.restart();
         self
     }
@@ -134,6 +147,11 @@ impl World {
                 node.metadata.annotations = Some(provider.notes.clone());
                 node.spec = Some(NodeSpec { unschedulable: Some(provider.cordoned), ..NodeSpec::default() });
                 self.index.apply(&Key::cluster(&format!("liqo-{id}")), NodeFacts::read(&node).unwrap());
+            }
+            for (name, labels) in &provider.pools {
+                let mut node = Node::default();
+                node.metadata.labels = Some(labels.clone());
+                self.index.apply(&Key::cluster(name), NodeFacts::read(&node).unwrap());
             }
         }
         for ((cluster, path), object) in self.objects.clone() {
@@ -330,7 +348,15 @@ impl World {
     }
 
     pub(crate) fn drained(&mut self, namespace: &str, cluster: &str) {
-        self.index.drained.insert((Arc::from(namespace), cluster.parse().unwrap()));
+        let cluster: ClusterId = cluster.parse().unwrap();
+        let nodes: Vec<_> = self.index.nodes_of(&cluster).map(|(name, _)| name.to_owned()).collect();
+        self.left(namespace, cluster.as_str(), &nodes);
+    }
+
+    /// The namespace's pods have left these nodes.
+    pub(crate) fn left(&mut self, namespace: &str, cluster: &str, nodes: &[impl ToString]) {
+        let nodes = nodes.iter().map(ToString::to_string).collect();
+        self.index.drained.insert((Arc::from(namespace), cluster.parse().unwrap()), nodes);
     }
 
     fn provider(&mut self, name: &str) -> &mut Provider {

@@ -1,4 +1,4 @@
-//! Pods that have to leave a cluster before their namespace does.
+//! Pods that have to leave a cluster before their namespace does, or those of its nodes that are not selected any more.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use liqo_core::names::ClusterId;
 
 use super::verdict::verdict;
 use super::{View, status};
+use crate::selector;
 
 /// The pods of a namespace that have to leave a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +31,18 @@ pub(crate) fn drains(view: &View<'_>) -> Vec<Drain> {
         let Some(map) = view.index.original(&cluster) else { continue };
         for namespace in map.spec.desired_mapping.keys() {
             let offloading = view.index.offloadings.get(namespace.as_str());
-            if verdict(view, offloading, &cluster).required {
+            let stays = verdict(view, offloading, &cluster).required;
+            let (nodes, since) = match offloading.filter(|_| stays) {
+                // What begins now is kept by who carries it out: nothing waits for its end.
+                Some(offloading) => (not_selected(view, offloading, &cluster), view.now),
+                None => (nodes(view, &cluster), since(view, offloading, &cluster)),
+            };
+            if stays && nodes.is_empty() {
                 continue;
             }
-            let since = since(view, offloading, &cluster);
             all.push(Drain {
                 namespace: namespace.as_str().into(),
-                nodes: view.index.nodes_of(&cluster).map(|(name, _)| name.to_owned()).collect(),
+                nodes,
                 until: later(since, view.settings.eviction),
                 end: end(view, since),
                 cluster: cluster.clone(),
@@ -46,9 +52,22 @@ pub(crate) fn drains(view: &View<'_>) -> Vec<Drain> {
     all
 }
 
+fn nodes(view: &View<'_>, cluster: &ClusterId) -> Vec<String> {
+    view.index.nodes_of(cluster).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The nodes of a cluster that the namespace stays at, but not at them: a provider with pools has several.
+fn not_selected(view: &View<'_>, offloading: &NamespaceOffloading, cluster: &ClusterId) -> Vec<String> {
+    let selector = offloading.spec.cluster_selector.as_ref();
+    let others =
+        view.index.nodes_of(cluster).filter(|(name, node)| !selector::selects(selector, node.view(name)));
+    others.map(|(name, _)| name.to_owned()).collect()
+}
+
 /// Whether the namespace still has to be at the cluster, because its pods are.
 pub(super) fn holds(view: &View<'_>, namespace: &str, cluster: &ClusterId) -> bool {
-    if view.index.drained.contains(&(Arc::from(namespace), cluster.clone())) {
+    let emptied = view.index.drained.get(&(Arc::from(namespace), cluster.clone()));
+    if emptied.is_some_and(|emptied| view.index.nodes_of(cluster).all(|(name, _)| emptied.contains(name))) {
         return false;
     }
     let offloading = view.index.offloadings.get(namespace);

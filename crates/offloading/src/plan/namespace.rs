@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use liqo_api::names::NAMESPACE_OFFLOADING;
+use liqo_api::namespace_offloading::PodOffloadingStrategy;
 use liqo_api::{NamespaceOffloading, NamespaceOffloadingSpec, annotations, finalizers, labels};
 
 use super::{Planned, View, drain, fail_back, status};
@@ -17,13 +18,30 @@ const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
 /// What the annotation says on NamespaceOffloadings made for a label.
 const BY_LABEL: &str = "liqo.io/enabled";
 
-/// Why this namespace must never be offloaded; nothing if it may.
-pub(super) fn protected(view: &View<'_>, name: &str) -> Option<String> {
+/// Why this namespace must not be offloaded like this; nothing if it may.
+pub(super) fn refused(view: &View<'_>, offloading: &NamespaceOffloading) -> Option<String> {
+    let name = offloading.metadata.namespace.as_deref().unwrap_or_default();
+    // Clusters that have to reach something of ours see its Services; those who reflect let nothing else of it out.
+    let spec = &offloading.spec;
+    let shown = spec.pod_offloading_strategy == PodOffloadingStrategy::Local && spec.reflect.is_empty();
+    if shown && is_own(view, name) { None } else { protected(view, name) }
+}
+
+/// Whether this is where we run.
+fn is_own(view: &View<'_>, name: &str) -> bool {
+    name == view.settings.namespace.as_str()
+}
+
+/// Why the pods of this namespace must never run elsewhere; nothing if they may.
+fn protected(view: &View<'_>, name: &str) -> Option<String> {
     if SYSTEM.contains(&name) {
         return Some(format!("{name} belongs to Kubernetes itself, and its pods must run in this cluster"));
     }
-    if name == view.settings.namespace.as_str() {
-        return Some(format!("{name} is where Liqo itself runs"));
+    if is_own(view, name) {
+        return Some(format!(
+            "{name} is where Liqo itself runs; only its Services may be shown to other clusters, with \
+             podOffloadingStrategy Local and nothing in reflect"
+        ));
     }
     let tenant = view.index.namespaces.get(name).is_some_and(|it| is_true(it, labels::TENANT_NAMESPACE));
     tenant.then(|| format!("{name} holds what is exchanged with a peer"))
@@ -101,7 +119,8 @@ fn by_label(namespace: &str) -> NamespaceOffloading {
 }
 
 /// The labels by which admission knows the namespace. They are there whenever a NamespaceOffloading is, also while no cluster is
-/// selected: pods of a namespace that is remote must not run here for lack of anywhere else.
+/// selected: pods of a namespace that is remote must not run here for lack of anywhere else. Never in our own namespace: the
+/// manager's pods could not be made while no manager answers for them.
 fn mark(view: &View<'_>, namespace: &Namespace, offloading: Option<&NamespaceOffloading>) -> Option<Step> {
     let active = offloading.filter(|offloading| {
         offloading.metadata.deletion_timestamp.is_none() && protected(view, &namespace.name_any()).is_none()
@@ -164,8 +183,8 @@ fn is_clear(view: &View<'_>, offloading: &NamespaceOffloading, deleted: Timestam
 /// What is wrong with what the owner asked for; nothing if it makes sense.
 pub(super) fn problem(view: &View<'_>, offloading: &NamespaceOffloading) -> Option<(&'static str, String)> {
     let namespace = offloading.namespace().unwrap_or_default();
-    if let Some(why) = protected(view, &namespace) {
-        return Some(("ProtectedNamespace", format!("this namespace is never offloaded: {why}")));
+    if let Some(why) = refused(view, offloading) {
+        return Some(("ProtectedNamespace", format!("this namespace is not offloaded: {why}")));
     }
     if let Err(error) = selector::check(offloading.spec.cluster_selector.as_ref()) {
         return Some(("InvalidSelector", format!("the clusterSelector is not valid: {error}")));

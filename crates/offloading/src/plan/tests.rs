@@ -97,6 +97,51 @@ fn a_narrower_selector_withdraws_after_the_pods_have_left() {
 }
 
 #[test]
+fn pods_leave_the_pools_that_are_not_selected_any_more_and_the_namespace_stays() {
+    let mut world =
+        World::new().with_provider("milan", &[]).with_pool("milan", "fast").with_pool("milan", "plain");
+    let left = |world: &World| drains(&world.view()).into_iter().map(|it| it.nodes).collect::<Vec<_>>();
+    world.offload("shop", &json!({}));
+    world.settle();
+    assert!(left(&world).is_empty(), "all are selected");
+    world.change("shop", &selector("liqo.io/pool", "Exists", &[]));
+    world.settle();
+    assert_eq!(left(&world), [["liqo-milan"]]);
+    world.change("shop", &selector("liqo.io/pool", "In", &["fast"]));
+    world.settle();
+    assert_eq!(left(&world), [["liqo-milan", "liqo-milan-plain"]]);
+    let told = world.condition("shop", "milan", RemoteNamespaceConditionType::OffloadingRequired);
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "ClusterSelected"));
+    let says = "node liqo-milan-fast is selected, but liqo-milan does not match: liqo.io/pool=fast, \
+                liqo-milan-plain does not match: liqo.io/pool=fast";
+    assert!(told.message.ends_with(says), "{}", told.message);
+    // Nothing waits for it: the namespace is where it has to be.
+    assert!(world.mapping(Where::There, "milan").contains_key("shop"));
+    assert_eq!(world.phase("shop"), Some(OffloadingPhase::Ready));
+    world.change("shop", &json!({ "clusterSelector": null }));
+    world.settle();
+    assert!(left(&world).is_empty());
+}
+
+#[test]
+fn pools_that_were_left_do_not_count_as_the_whole_cluster() {
+    let mut world = World::new().with_provider("milan", &[]).with_pool("milan", "fast");
+    world.offload("shop", &selector("liqo.io/pool", "In", &["fast"]));
+    world.settle();
+    world.left("shop", "milan", &["liqo-milan"]);
+    world.change("shop", &selector("liqo.io/pool", "In", &["none"]));
+    world.settle();
+    assert_eq!(drains(&world.view())[0].nodes, ["liqo-milan", "liqo-milan-fast"]);
+    assert!(
+        world.mapping(Where::There, "milan").contains_key("shop"),
+        "its pods are still at the other node"
+    );
+    world.left("shop", "milan", &["liqo-milan", "liqo-milan-fast"]);
+    world.settle();
+    assert!(world.mapping(Where::There, "milan").is_empty(), "{world:?}");
+}
+
+#[test]
 fn pods_that_do_not_leave_do_not_keep_the_namespace_for_ever() {
     let mut world = World::new().with_provider("milan", &[("tier", "gold")]).with_provider("rome", &[]);
     world.offload("shop", &json!({}));
@@ -223,6 +268,29 @@ fn protected_namespaces_are_refused_with_the_reason() {
         assert!(valid.status == "False" && valid.message.contains(says), "{valid:?}");
         assert!(!world.labels(name).contains_key("liqo.io/scheduling-enabled"), "{name}");
     }
+}
+
+#[test]
+fn where_liqo_runs_is_shown_elsewhere_and_its_pods_stay() {
+    let mut world = World::new().with_provider("milan", &[]);
+    world.offload("liqo", &json!({ "podOffloadingStrategy": "Local" }));
+    world.settle();
+    assert_eq!(world.valid("liqo").status, "True", "{}", world.valid("liqo").message);
+    assert_eq!(world.phase("liqo"), Some(OffloadingPhase::Ready));
+    assert_eq!(world.mapping(Where::There, "milan")["liqo"], "liqo-home-940a95");
+    // Nobody is asked about pods of the manager: it would have to be there to let them be made.
+    assert!(!world.labels("liqo").contains_key("liqo.io/scheduling-enabled"));
+    world.change("liqo", &json!({ "podOffloadingStrategy": "LocalAndRemote" }));
+    world.settle();
+    assert_eq!(world.valid("liqo").reason, "ProtectedNamespace");
+    assert!(world.valid("liqo").message.contains("podOffloadingStrategy Local"));
+    world.drained("liqo", "milan");
+    world.settle();
+    assert_eq!(world.maps(), 0, "{world:?}");
+    // Others are not even shown.
+    world.offload("kube-system", &json!({ "podOffloadingStrategy": "Local" }));
+    world.settle();
+    assert_eq!(world.maps(), 0, "{world:?}");
 }
 
 #[test]

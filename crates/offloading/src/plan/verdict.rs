@@ -4,7 +4,7 @@ use liqo_api::NamespaceOffloading;
 use liqo_core::names::ClusterId;
 
 use super::View;
-use super::namespace::protected;
+use super::namespace::refused;
 use crate::selector;
 
 /// Whether a namespace extends to a cluster.
@@ -30,11 +30,10 @@ pub(super) fn verdict(
     let Some(offloading) = offloading else {
         return no("NotOffloaded", "the namespace has no NamespaceOffloading");
     };
-    let namespace = offloading.metadata.namespace.as_deref().unwrap_or_default();
     if offloading.metadata.deletion_timestamp.is_some() {
         return no("Deleted", "the NamespaceOffloading is being deleted");
     }
-    if let Some(why) = protected(view, namespace) {
+    if let Some(why) = refused(view, offloading) {
         return no("ProtectedNamespace", why);
     }
     let selector = offloading.spec.cluster_selector.as_ref();
@@ -44,13 +43,19 @@ pub(super) fn verdict(
     if view.index.peers.get(cluster).is_some_and(|peer| peer.ending) {
         return no("ContractEnding", "the contract with this cluster is being ended");
     }
-    let mut others = Vec::new();
+    let (mut chosen, mut others) = (Vec::new(), Vec::new());
     for (name, node) in view.index.nodes_of(cluster) {
         if selector::selects(selector, node.view(name)) {
-            let message = format!("its virtual node {name} is selected");
-            return Verdict { required: true, reason: "ClusterSelected", message };
+            chosen.push(name);
+        } else {
+            others.push(format!("{name} does not match: {}", selector::unmet(selector, node.view(name))));
         }
-        others.push(format!("{name} does not match: {}", selector::unmet(selector, node.view(name))));
+    }
+    if !chosen.is_empty() {
+        let (nodes, are) = if chosen.len() == 1 { ("node", "is") } else { ("nodes", "are") };
+        let but = if others.is_empty() { String::new() } else { format!(", but {}", others.join(", ")) };
+        let message = format!("its virtual {nodes} {} {are} selected{but}", chosen.join(", "));
+        return Verdict { required: true, reason: "ClusterSelected", message };
     }
     if others.is_empty() {
         return no("NoVirtualNode", "no virtual node stands for this cluster");

@@ -41,10 +41,13 @@ impl Drains {
         });
         {
             let mut index = room.0.index.write();
-            index.drained.retain(|key| wanted.contains_key(key));
+            index.drained.retain(|key, emptied| {
+                // Nodes that went meanwhile need not be left again.
+                wanted.get(key).is_some_and(|drain| drain.nodes.iter().all(|node| emptied.contains(node)))
+            });
         }
         for (key, drain) in wanted {
-            let over = room.0.index.read().drained.contains(&key);
+            let over = room.0.index.read().drained.contains_key(&key);
             if over || self.running.contains_key(&key) {
                 continue;
             }
@@ -82,7 +85,8 @@ impl Room {
             tokio::time::sleep(self.0.settings.look).await;
         }
         let mut index = self.0.index.write();
-        index.drained.insert((Arc::clone(&drain.namespace), drain.cluster.clone()));
+        let emptied = drain.nodes.iter().cloned().collect();
+        index.drained.insert((Arc::clone(&drain.namespace), drain.cluster.clone()), emptied);
         index.touch_peer(&drain.cluster);
         drop(index);
         self.0.index.notify();
