@@ -38,6 +38,8 @@ pub struct Settings {
     pub pod: String,
     /// Writes under way at once, here and at each provider.
     pub writes: usize,
+    /// Where liqo itself runs: of this namespace, nothing but what is needed to reach its Services is reflected.
+    pub namespace: Option<Arc<str>>,
     /// Which objects of each kind are reflected.
     pub policies: Policies,
     /// How volumes of the virtual class are made; `None` if they are not.
@@ -56,6 +58,7 @@ impl Settings {
         Self {
             pod: pod.into(),
             writes: WRITES,
+            namespace: None,
             policies: Policies::default(),
             storage: Some(Storage::default()),
             translate: Arc::new(Unchanged),

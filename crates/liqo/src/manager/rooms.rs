@@ -316,5 +316,6 @@ fn reflection_settings(arguments: &Arguments, pod: &str) -> liqo_reflection::Set
     });
     let mut policies = liqo_reflection::Policies::default();
     policies.extend(arguments.offloading.reflection.iter().cloned());
-    liqo_reflection::Settings { storage, policies, ..liqo_reflection::Settings::new(pod) }
+    let namespace = Some(arguments.identity.liqo_namespace.to_string().into());
+    liqo_reflection::Settings { namespace, storage, policies, ..liqo_reflection::Settings::new(pod) }
 }

@@ -18,6 +18,8 @@ mod tests;
 /// All that is known.
 pub(crate) struct View<'a> {
     pub(crate) home: &'a str,
+    /// Where liqo itself runs.
+    pub(crate) own: Option<&'a str>,
     pub(crate) mirror: &'a Mirror,
     pub(crate) standing: &'a dyn Fn(&str) -> Option<Standing>,
     pub(crate) around: Around<'a>,
@@ -61,7 +63,9 @@ pub(crate) fn plan(view: &View<'_>, kind: Kind, key: &Key) -> Planned {
             remote,
             storage_class: standing.storage_class.as_deref(),
         };
-        let here = view.mirror.here(kind, key);
+        // Keys, tokens and accounts of liqo itself are nobody else's; its Services are there to be reached.
+        let secret = view.own == Some(namespace) && !matches!(kind, Kind::Service | Kind::EndpointSlice);
+        let here = view.mirror.here(kind, key).filter(|_| !secret);
         let here = here.filter(|here| here.only.as_ref().is_none_or(|only| only.contains(&**provider)));
         let there = view.mirror.there(kind, key, provider);
         let step = step(view, kind, key, &route, here, there, *open, &mut planned.report);

@@ -51,6 +51,8 @@ pub(crate) struct Standing {
 pub(crate) struct View<'a> {
     /// The ID of this cluster.
     pub(crate) home: &'a str,
+    /// Where liqo itself runs: pods of this namespace never go anywhere.
+    pub(crate) own: Option<&'a str>,
     pub(crate) pods: &'a Pods,
     /// What is known of a provider; nothing of one that we have no access to.
     pub(crate) standing: &'a dyn Fn(&str) -> Option<Standing>,
@@ -153,6 +155,9 @@ struct Here<'a> {
 impl<'a> Here<'a> {
     fn plan(&self, planned: &mut Planned) {
         let namespace = self.key.namespace().unwrap_or_default();
+        if self.view.own == Some(namespace) {
+            return self.without_place(planned);
+        }
         let standing = (self.view.standing)(self.provider);
         let place = self.view.pods.place(namespace, self.provider);
         let (Some(standing), Some(place)) = (standing, place) else {

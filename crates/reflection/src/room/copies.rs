@@ -226,7 +226,8 @@ impl Room {
         let provider_of = |node: &str| pods.node(node).map(|node| node.provider.to_string());
         let around = Around { translate: &*self.0.settings.translate, provider_of: &provider_of };
         let mirror = self.0.mirror.read();
-        plan(&View { home: me, mirror: &mirror, standing: &standing, around }, kind, key)
+        let own = self.0.settings.namespace.as_deref();
+        plan(&View { home: me, own, mirror: &mirror, standing: &standing, around }, kind, key)
     }
 
     /// Looks at all copies that changed or whose originals did.

@@ -224,8 +224,17 @@ impl Room {
         let translate = &*self.0.settings.translate;
         let silence = |provider: &str| self.0.ties.lock().silence(provider, Instant::now());
         let nodes = &*self.0.nodes.read();
-        let view =
-            View { home: me, pods: &pods, standing: &standing, translate, nodes, silence: &silence, now };
+        let own = self.0.settings.namespace.as_deref();
+        let view = View {
+            home: me,
+            own,
+            pods: &pods,
+            standing: &standing,
+            translate,
+            nodes,
+            silence: &silence,
+            now,
+        };
         plan(&view, key)
     }
 

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 struct World {
     mirror: Mirror,
     gone: bool,
+    own: Option<&'static str>,
 }
 
 impl World {
@@ -18,7 +19,7 @@ impl World {
         mirror.open(&shop, &away, &Arc::from("shop-home"), true);
         mirror.seen_here(Kind::ConfigMap, &shop);
         mirror.seen_there(Kind::ConfigMap, &shop, &away);
-        Self { mirror, gone: false }
+        Self { mirror, gone: false, own: None }
     }
 
     fn here(mut self, name: &str, value: &str) -> Self {
@@ -38,12 +39,16 @@ impl World {
     }
 
     fn plan(&self, name: &str) -> Planned {
+        self.plan_kind(Kind::ConfigMap, name)
+    }
+
+    fn plan_kind(&self, kind: Kind, name: &str) -> Planned {
         let standing =
             |_: &str| Some(Standing { gone: self.gone.then(|| Arc::from("silence")), ..Standing::default() });
         let around = Around { translate: &Unchanged, provider_of: &|_| None };
         plan(
-            &View { home: "home", mirror: &self.mirror, standing: &standing, around },
-            Kind::ConfigMap,
+            &View { home: "home", own: self.own, mirror: &self.mirror, standing: &standing, around },
+            kind,
             &key(name),
         )
     }
@@ -154,4 +159,26 @@ fn what_is_for_one_provider_alone_goes_nowhere_else() {
     here.only = Some(BTreeSet::from(["other".into()]));
     world.mirror.put_here(Kind::ConfigMap, key("a"), here);
     assert_eq!(world.step("a"), None);
+}
+
+#[test]
+fn of_where_liqo_runs_nothing_goes_but_what_leads_to_its_services() {
+    let (shop, away): (Arc<str>, Arc<str>) = ("shop".into(), "away".into());
+    for kind in Kind::ALL {
+        let mut world = World::new().here("a", "1");
+        let here = world.mirror.here(Kind::ConfigMap, &key("a")).unwrap().clone();
+        world.mirror.put_here(kind, key("a"), here);
+        world.mirror.seen_here(kind, &shop);
+        world.mirror.seen_there(kind, &shop, &away);
+        world.own = Some("elsewhere");
+        let usual = world.plan_kind(kind, "a").steps.len();
+        world.own = Some("shop");
+        let leads_there = matches!(kind, Kind::Service | Kind::EndpointSlice);
+        assert_eq!(world.plan_kind(kind, "a").steps.len(), if leads_there { usual } else { 0 }, "{kind:?}");
+    }
+    // What got there before is taken back.
+    let copy = World::new().here("a", "1").copy("a");
+    let mut world = World::new().here("a", "1").there(copy);
+    world.own = Some("shop");
+    assert_eq!(world.step("a"), Some(Step::Delete { uid: "there".into() }));
 }

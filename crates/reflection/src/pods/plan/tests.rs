@@ -25,6 +25,7 @@ struct World {
     pods: Pods,
     gone: bool,
     access: bool,
+    own: Option<&'static str>,
     silence: Duration,
     nodes: Nodes,
     now: Timestamp,
@@ -37,7 +38,7 @@ impl World {
         let node = VirtualNode { provider: "away".into(), pool: None, address: Some("10.9.8.7".into()) };
         pods.apply(&Key::cluster("liqo-away"), node);
         let (silence, nodes) = (Duration::ZERO, Nodes::default());
-        let mut world = Self { pods, gone: false, access: true, silence, nodes, now: now() };
+        let mut world = Self { pods, gone: false, access: true, own: None, silence, nodes, now: now() };
         world.map(true);
         world
     }
@@ -119,6 +120,7 @@ impl World {
         };
         let view = View {
             home: "home",
+            own: self.own,
             pods: &self.pods,
             standing: &standing,
             translate: &Unchanged,
@@ -479,4 +481,12 @@ fn a_pod_on_the_node_of_a_pool_says_so_at_the_provider() {
     let planned = world.plan();
     let [Step::Send { shadow, .. }] = &planned.steps[..] else { panic!("{:?}", planned.steps) };
     assert_eq!(shadow.metadata.labels.as_ref().unwrap()["liqo.io/pool"], "gpu");
+}
+
+#[test]
+fn pods_of_liqo_itself_are_never_sent_though_their_namespace_is_there() {
+    let mut world = World::new().home(|_| {});
+    assert_eq!(world.words(), ["send"]);
+    world.own = Some("shop");
+    assert!(!world.words().contains(&"send"), "{:?}", world.words());
 }
