@@ -7,7 +7,7 @@
 help: ## List these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: ## Build, start two real clusters, install liqo in each, let them peer and sign a contract; leaves them up
+demo: ## Build, start two real clusters with liqo that peer and sign a contract; offload an application, stop its provider, see it back; leaves them up
 	@tools/demo
 
 test: ## Everything CI checks, with a table of what took how long
