@@ -22,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) kind: Kind,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) finalizers: Vec<String>,
+    /// Changes with every write.
+    pub(crate) version: String,
     /// Another object owns it, and takes it along.
     pub(crate) owned: bool,
     pub(crate) terminating: bool,
@@ -83,6 +85,7 @@ async fn one(
                 kind: kind.clone(),
                 labels: metadata.labels.unwrap_or_default(),
                 finalizers: metadata.finalizers.unwrap_or_default(),
+                version: metadata.resource_version.unwrap_or_default(),
                 owned: metadata.owner_references.is_some_and(|owners| !owners.is_empty()),
                 terminating: metadata.deletion_timestamp.is_some(),
             }

@@ -20,6 +20,8 @@ pub const INSTALLATION_TYPE: &str = "liqo.io/installation";
 pub const GROUP_SUFFIX: &str = "liqo.io";
 /// Label: who renders and owns an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label: the part of liqo that made an object.
+pub const COMPONENT: &str = "app.kubernetes.io/component";
 /// Label: the release.
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
 

@@ -1,10 +1,11 @@
 //! What is to go and what stays. Pure.
 
+use liqo_api::labels;
 use serde_json::Value;
 
 use crate::inventory::Seen;
-use crate::names::{GROUP_SUFFIX, INSTALLATION, MANAGED_BY, MANAGER};
-use crate::objects::{Id, Owner, owner};
+use crate::names::{COMPONENT, GROUP_SUFFIX, INSTALLATION, MANAGED_BY, MANAGER};
+use crate::objects::{Id, Owner, ours_selector, owner};
 
 /// Kinds that Kubernetes itself keeps in every namespace, or that follow others.
 const FOLLOWERS: [&str; 6] =
@@ -77,6 +78,44 @@ pub(super) fn ending(kind: &str) -> Ending {
 /// belongs to the peerings, and stays as long as they do.
 pub(super) fn is_of_peerings(seen: &Seen) -> bool {
     seen.labels.get(MANAGED_BY).is_some_and(|by| by == MANAGER)
+}
+
+/// The selector of nodes that stand for peers.
+pub(super) fn virtual_nodes() -> String {
+    format!("{}={}", labels::NODE_TYPE, labels::NODE_TYPE_VIRTUAL)
+}
+
+/// The selector of the namespaces in which a peer and we exchange objects.
+pub(super) fn tenant_namespaces() -> String {
+    format!("{}={}", labels::TENANT_NAMESPACE, labels::TRUE)
+}
+
+/// The selector of the namespaces in which peers' pods run.
+pub(super) fn hosted_namespaces() -> String {
+    made_by_the_manager("hosting")
+}
+
+/// The selector of the namespaces behind claims of the StorageClass `liqo`.
+pub(super) fn storage_namespaces() -> String {
+    made_by_the_manager("storage")
+}
+
+/// Somebody else's label `component` alone says nothing.
+fn made_by_the_manager(component: &str) -> String {
+    format!("{},{MANAGED_BY}={MANAGER},{COMPONENT}={component}", ours_selector())
+}
+
+/// Takes our labels off an object that stays.
+pub(super) fn no_labels() -> Value {
+    let labels = ["name", "instance", "component", "version", "part-of", "managed-by"];
+    labels.iter().map(|label| (format!("app.kubernetes.io/{label}"), Value::Null)).collect()
+}
+
+/// Differs after any change to these objects.
+pub(super) fn fingerprint(objects: &[Seen]) -> Vec<(Id, String)> {
+    let mut all: Vec<_> = objects.iter().map(|seen| (seen.id.clone(), seen.version.clone())).collect();
+    all.sort();
+    all
 }
 
 /// Of everything labelled ours, what an uninstallation deletes one by one; definitions, custom objects and the

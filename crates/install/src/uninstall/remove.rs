@@ -1,7 +1,9 @@
 //! Takes things out, one step after the other.
 
+mod beyond;
 mod custom;
 mod end;
+mod farewell;
 
 use std::time::Duration;
 
@@ -29,6 +31,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const PODS: Duration = Duration::from_secs(45);
 /// What is deleted at last is gone within moments, or something holds it.
 const LAST_LOOK: Duration = Duration::from_secs(10);
+
 pub(super) struct Removing<'a> {
     pub(super) target: &'a Target,
     pub(super) survey: &'a Survey,
@@ -57,6 +60,8 @@ impl Removing<'_> {
         if self.purge {
             self.virtual_nodes().await?;
             self.definitions().await?;
+            self.hosted_namespaces().await?;
+            self.storage_namespaces().await?;
             self.tenant_namespaces().await?;
         }
         let notes = Api::<Secret>::namespaced(self.target.client.clone(), &self.target.namespace);
@@ -137,7 +142,6 @@ impl Removing<'_> {
         }
     }
 
-    /// What the manager made besides, and nobody labelled.
     /// Kubernetes would forget them after an hour; nobody needs them any more.
     async fn serving_requests(&self) -> Result<(), InstallError> {
         let requests = Api::<CertificateSigningRequest>::all(self.target.client.clone());
@@ -158,6 +162,7 @@ impl Removing<'_> {
         Ok(())
     }
 
+    /// What the manager made besides, and nobody labelled.
     async fn made_at_run_time(&self) -> Result<(), InstallError> {
         let (client, namespace) = (&self.target.client, self.target.namespace.as_str());
         self.delete_named(&Api::<Lease>::namespaced(client.clone(), namespace), "Lease", MANAGER).await?;

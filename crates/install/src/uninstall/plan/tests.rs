@@ -3,7 +3,10 @@ use std::collections::BTreeMap;
 use kube::api::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::{Ending, ending, foreign_finalizers, in_use, is_liqo_group, one_by_one, strangers};
+use super::{
+    Ending, ending, fingerprint, foreign_finalizers, hosted_namespaces, in_use, is_liqo_group, one_by_one,
+    strangers,
+};
 use crate::inventory::Seen;
 use crate::kinds::Kind;
 use crate::objects::Id;
@@ -24,6 +27,7 @@ fn seen(api_version: &str, kind: &str, namespace: Option<&str>, name: &str, ours
         },
         labels: if ours { BTreeMap::from([label]) } else { BTreeMap::new() },
         finalizers: vec![],
+        version: "1".into(),
         owned: false,
         terminating: false,
     }
@@ -79,6 +83,26 @@ fn nothing_is_found_any_more_when_the_peers_are_parted_from() {
     assert_eq!(ending("SearchDomain"), Ending::Finding);
     assert_eq!(ending("ForeignCluster"), Ending::Parting);
     assert_eq!(ending("Contract"), Ending::Rest);
+}
+
+#[test]
+fn any_change_to_what_is_left_is_progress() {
+    let one = seen("discovery.liqo.io/v1alpha1", "ForeignCluster", None, "rome", false);
+    let two = seen("discovery.liqo.io/v1alpha1", "ForeignCluster", None, "turin", false);
+    let later = Seen { version: "2".into(), ..one.clone() };
+    let standing = fingerprint(&[one.clone(), two.clone()]);
+    assert_eq!(standing, fingerprint(&[two.clone(), one]), "the order says nothing");
+    assert_ne!(standing, fingerprint(&[later, two.clone()]));
+    assert_ne!(standing, fingerprint(&[two]));
+}
+
+#[test]
+fn a_namespace_is_known_as_a_peers_by_what_only_the_manager_writes() {
+    assert_eq!(
+        hosted_namespaces(),
+        "app.kubernetes.io/part-of=liqo-rs,app.kubernetes.io/managed-by=liqo-controller-manager,\
+         app.kubernetes.io/component=hosting"
+    );
 }
 
 #[test]

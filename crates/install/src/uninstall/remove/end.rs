@@ -68,12 +68,7 @@ impl Removing<'_> {
         const SHOWN: usize = 5;
         let name = &self.target.namespace;
         let strangers = &self.survey.strangers;
-        let labels = ["name", "instance", "component", "version", "part-of", "managed-by"];
-        let labels: serde_json::Map<String, serde_json::Value> = labels
-            .iter()
-            .map(|label| (format!("app.kubernetes.io/{label}"), serde_json::Value::Null))
-            .collect();
-        let patch = json!({"metadata": {"labels": labels}});
+        let patch = json!({"metadata": {"labels": plan::no_labels()}});
         patiently(async || api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await)
             .await
             .map_err(|error| {
