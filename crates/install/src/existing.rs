@@ -25,8 +25,8 @@ pub(crate) struct Existing {
     pub(crate) releases: Vec<Release>,
     /// Webhooks that may be Liqo's.
     pub(crate) webhooks: Vec<Webhook>,
-    /// Ports of nodes that something uses: UDP port, and what uses it.
-    pub(crate) ports: Vec<(u16, String)>,
+    /// Ports of nodes that something of others uses.
+    pub(crate) ports: Vec<Port>,
     /// What could not be read.
     pub(crate) unread: Vec<Unread>,
 }
@@ -86,5 +86,22 @@ impl Webhook {
     /// Nobody is behind it any more.
     pub(crate) fn is_dead(&self) -> bool {
         !self.dead.is_empty()
+    }
+}
+
+/// A port of the nodes that something uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Port {
+    pub(crate) number: u16,
+    pub(crate) protocol: String,
+    /// The object that has it.
+    pub(crate) by: String,
+}
+
+impl Port {
+    /// As Kubernetes writes it; without a word about the protocol it is TCP.
+    pub(crate) fn of(number: i32, protocol: Option<&str>, by: &str) -> Option<Self> {
+        let number = u16::try_from(number).ok()?;
+        Some(Self { number, protocol: protocol.unwrap_or("TCP").to_owned(), by: by.to_owned() })
     }
 }

@@ -4,6 +4,7 @@ mod identity;
 mod neighbours;
 mod networks;
 mod platform;
+mod ports;
 
 use crate::changes::Planned;
 use crate::detect::{Detected, Distribution};
@@ -20,7 +21,7 @@ pub(crate) mod anchor {
     pub(crate) const RIGHTS: &str = "rights-are-missing";
     pub(crate) const NETWORKS: &str = "networks-overlap-or-are-unknown";
     pub(crate) const API_SERVER: &str = "peers-cannot-reach-the-api-server";
-    pub(crate) const PORT: &str = "the-tunnels-port-is-taken";
+    pub(crate) const PORT: &str = "a-port-of-the-nodes-is-taken";
     pub(crate) const NEIGHBOUR: &str = "another-liqo-is-in-the-cluster";
     pub(crate) const NAME: &str = "the-clusters-name";
     pub(crate) const DOWNGRADE: &str = "a-newer-version-is-installed";
@@ -59,7 +60,8 @@ pub(crate) fn findings(world: &World<'_>) -> Vec<Finding> {
     findings.push(platform::nodes(world));
     findings.push(networks::networks(world));
     findings.push(networks::api_server(world));
-    findings.push(networks::port(world));
+    findings.push(ports::tunnels(world));
+    findings.extend(ports::others(world));
     findings.push(neighbours::another_liqo(world));
     findings.extend(neighbours::foreign_objects(world));
     findings.extend(neighbours::webhooks(world));
@@ -90,7 +92,7 @@ pub(crate) fn mistyped(settings: &Settings, existing: &Existing) -> Vec<Finding>
         identity::name(&world),
         networks::networks(&world),
         networks::api_server(&world),
-        networks::port(&world),
+        ports::tunnels(&world),
     ];
     findings.into_iter().filter(|finding| finding.result == crate::finding::Outcome::Failed).collect()
 }

@@ -5,6 +5,8 @@
 //! ```
 //! Only what people gave is kept for the next time; what was found is found again.
 
+mod idle;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -28,6 +30,10 @@ const RESERVED: &str = "networkManager.config.reservedSubnets";
 const SHARING: &str = "controllerManager.config.resourceSharingPercentage";
 const PORT: &str = "gateway.config.listeningPort";
 const AUTH_TYPE: &str = "auth.service.type";
+const AUTH_NODE_PORT: &str = "auth.service.nodePort";
+const DISCOVERY: &str = "discovery.config.enableDiscovery";
+const ADVERTISEMENT: &str = "discovery.config.enableAdvertisement";
+const LAN_PORTS: [&str; 2] = ["discovery.metricsPort", "discovery.probesPort"];
 
 /// What the user gave with flags that stand for values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -129,6 +135,7 @@ pub(crate) fn assemble(sources: &Sources<'_>) -> Result<Values, InstallError> {
     }
     let mut overrides = found(sources, name.as_ref());
     chart_values::merge(&mut overrides, &user);
+    notes.extend(idle::notes(&user));
     let report = report(sources, &stored, &user, name);
     Ok(Values { overrides, user, report, notes })
 }
@@ -211,8 +218,8 @@ fn flags(values: &mut Value, given: &Given) {
         (RESERVED, given.reserved_subnets.as_ref().map(|list| json!(list))),
         (SHARING, given.sharing_percentage.map(|number| json!(number))),
         ("enableHA", given.enable_ha.map(|yes| json!(yes))),
-        ("discovery.config.enableDiscovery", given.lan_discovery.map(|yes| json!(yes))),
-        ("discovery.config.enableAdvertisement", given.lan_discovery.map(|yes| json!(yes))),
+        (DISCOVERY, given.lan_discovery.map(|yes| json!(yes))),
+        (ADVERTISEMENT, given.lan_discovery.map(|yes| json!(yes))),
         ("controllerManager.config.brokerMode", given.broker.map(|yes| json!(yes))),
         ("networkConfig.mtu", given.mtu.map(|number| json!(number))),
         (PORT, given.listening_port.map(|number| json!(number))),
@@ -302,11 +309,17 @@ pub(crate) struct Settings {
     pub(crate) service_cidr: Option<String>,
     pub(crate) reserved_subnets: Vec<String>,
     pub(crate) listening_port: Option<u16>,
+    /// The authentication service's port on the nodes, if somebody chose it.
+    pub(crate) auth_node_port: Option<u16>,
+    /// Ports of nodes that what finds clusters in the local network has, if it runs.
+    pub(crate) lan_ports: Vec<u16>,
 }
 
 impl Settings {
     pub(crate) fn of(values: &Value) -> Self {
         let at = |path: &str| path.split('.').try_fold(values, |value, key| value.get(key));
+        let port = |path: &str| at(path).and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
+        let lan = [DISCOVERY, ADVERTISEMENT].into_iter().any(|path| at(path) == Some(&json!(true)));
         Self {
             cluster_name: text(values, NAME),
             cluster_id: text(values, ID),
@@ -319,7 +332,9 @@ impl Settings {
                 .flatten()
                 .filter_map(|one| one.as_str().map(str::to_owned))
                 .collect(),
-            listening_port: at(PORT).and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok()),
+            listening_port: port(PORT),
+            auth_node_port: port(AUTH_NODE_PORT).filter(|port| *port > 0),
+            lan_ports: LAN_PORTS.into_iter().filter(|_| lan).filter_map(port).collect(),
         }
     }
 }

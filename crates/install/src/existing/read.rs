@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use liqo_api::cluster_config::{CLUSTER_ID_CONFIG_MAP, CLUSTER_ID_KEY, CLUSTER_NAME_KEY, IDENTITY_SECRET};
 use parking_lot::Mutex;
 
-use super::{Definition, Existing, Identity, Manager, Namespace, Release, Webhook};
+use super::{Definition, Existing, Identity, Manager, Namespace, Port, Release, Webhook};
 use crate::facts::Unread;
 use crate::names::{GROUP_SUFFIX, INSTALLATION, MANAGER};
 use crate::notes::Notes;
@@ -227,7 +227,7 @@ impl Reading<'_> {
         endpoints.any(|one| one.conditions.as_ref().and_then(|conditions| conditions.ready) != Some(false))
     }
 
-    async fn ports(&self) -> Vec<(u16, String)> {
+    async fn ports(&self) -> Vec<Port> {
         let params = ListParams::default().limit(PAGE);
         let (services, daemons) =
             futures::join!(async { Api::<Service>::all(self.client.clone()).list(&params).await }, async {
@@ -246,29 +246,27 @@ fn place(metadata: &ObjectMeta) -> String {
     format!("{}/{}", text(&metadata.namespace), text(&metadata.name))
 }
 
-fn service_ports(service: &Service) -> Vec<(u16, String)> {
+fn service_ports(service: &Service) -> Vec<Port> {
     if owner(service.metadata.labels.as_ref()) != Owner::Foreign {
         return vec![];
     }
+    let by = format!("Service {}", place(&service.metadata));
     let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
-    let udp = ports.filter(|port| port.protocol.as_deref() == Some("UDP"));
-    udp.filter_map(|port| {
-        Some((u16::try_from(port.node_port?).ok()?, format!("Service {}", place(&service.metadata))))
-    })
-    .collect()
+    ports.filter_map(|port| Port::of(port.node_port?, port.protocol.as_deref(), &by)).collect()
 }
 
-fn daemon_ports(daemon: &DaemonSet) -> Vec<(u16, String)> {
+fn daemon_ports(daemon: &DaemonSet) -> Vec<Port> {
     if owner(daemon.metadata.labels.as_ref()) != Owner::Foreign {
         return vec![];
     }
     let Some(pod) = daemon.spec.as_ref().and_then(|spec| spec.template.spec.as_ref()) else { return vec![] };
     let on_host = pod.host_network == Some(true);
+    let by = format!("DaemonSet {}", place(&daemon.metadata));
     let ports = pod.containers.iter().flat_map(|container| container.ports.iter().flatten());
-    let udp = ports.filter(|port| port.protocol.as_deref() == Some("UDP"));
-    udp.filter_map(|port| if on_host { Some(port.container_port) } else { port.host_port })
+    ports
         .filter_map(|port| {
-            Some((u16::try_from(port).ok()?, format!("DaemonSet {}", place(&daemon.metadata))))
+            let number = if on_host { Some(port.container_port) } else { port.host_port };
+            Port::of(number?, port.protocol.as_deref(), &by)
         })
         .collect()
 }

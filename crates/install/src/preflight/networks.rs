@@ -1,4 +1,4 @@
-//! Networks, the API server's address for peers, and the tunnels' port.
+//! Networks, and the API server's address for peers.
 
 use std::net::IpAddr;
 
@@ -135,21 +135,4 @@ pub(super) fn api_server(world: &World<'_>) -> Finding {
             .docs(anchor::API_SERVER),
         None => Finding::ok(NAME, address),
     }
-}
-
-pub(super) fn port(world: &World<'_>) -> Finding {
-    const NAME: &str = "the port of the tunnels is free on the nodes";
-    let Some(port) = world.settings.listening_port.filter(|port| *port > 0) else {
-        return Finding::failed(NAME, "it must be a number between 1 and 65535")
-            .hint("choose one with --vpn-listening-port")
-            .docs(anchor::PORT);
-    };
-    let users: Vec<&str> =
-        world.existing.ports.iter().filter(|(used, _)| *used == port).map(|(_, by)| by.as_str()).collect();
-    if users.is_empty() {
-        return Finding::ok(NAME, format!("{port}/UDP"));
-    }
-    Finding::failed(NAME, format!("{port}/UDP is used by {}", users.join(", ")))
-        .hint("choose another with --vpn-listening-port")
-        .docs(anchor::PORT)
 }

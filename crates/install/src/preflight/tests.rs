@@ -2,7 +2,7 @@ use super::{World, findings, mistyped};
 use crate::changes::testing::planned;
 use crate::changes::{Action, Planned};
 use crate::detect::{Detected, Distribution, Found};
-use crate::existing::{Definition, Existing, Identity, Manager, Namespace, Release, Webhook};
+use crate::existing::{Definition, Existing, Identity, Manager, Namespace, Port, Release, Webhook};
 use crate::facts::{Facts, NodeFacts, Unread};
 use crate::finding::{Finding, Outcome};
 use crate::notes::{Notes, State};
@@ -229,16 +229,37 @@ fn peers_must_be_told_a_usable_address() {
     cluster.warns("connection refused");
 }
 
+fn used(number: i32, protocol: &str, by: &str) -> Port {
+    Port::of(number, Some(protocol), by).unwrap()
+}
+
 #[test]
 fn the_tunnels_port_must_be_free() {
     let mut cluster = cluster();
-    cluster.existing.ports =
-        vec![(5871, "DaemonSet vpn/other".into()), (53, "DaemonSet kube-system/dns".into())];
+    cluster.existing.ports = vec![
+        used(5871, "UDP", "DaemonSet vpn/other"),
+        used(53, "UDP", "DaemonSet kube-system/dns"),
+        used(5874, "TCP", "DaemonSet web/server"),
+    ];
     cluster.fails("5871/UDP is used by DaemonSet vpn/other");
-    cluster.settings.listening_port = Some(5872);
+    cluster.settings.listening_port = Some(5874);
     assert!(cluster.findings().iter().all(|one| one.result == Outcome::Ok));
     cluster.settings.listening_port = None;
     cluster.fails("between 1 and 65535");
+}
+
+#[test]
+fn ports_that_somebody_chose_must_be_free() {
+    let mut cluster = cluster();
+    cluster.existing.ports =
+        vec![used(30443, "TCP", "Service shop/web"), used(5873, "TCP", "DaemonSet logs/agent")];
+    assert!(cluster.findings().iter().all(|one| one.result == Outcome::Ok), "nobody asked for them");
+    cluster.settings.auth_node_port = Some(30443);
+    cluster.fails("30443/TCP is used by Service shop/web");
+    cluster.settings.auth_node_port = Some(30444);
+    assert!(cluster.findings().iter().all(|one| one.result == Outcome::Ok));
+    cluster.settings.lan_ports = vec![5872, 5873];
+    cluster.fails("5873/TCP is used by DaemonSet logs/agent");
 }
 
 fn manager(namespace: &str, owner: Owner) -> Manager {

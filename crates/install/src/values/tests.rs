@@ -236,6 +236,43 @@ fn settings_are_read_from_all_values() {
     assert_eq!(settings.cluster_id, None);
     assert_eq!(settings.reserved_subnets, ["10.0.0.0/24"]);
     assert_eq!(settings.listening_port, Some(5871));
+    assert_eq!((settings.auth_node_port, settings.lan_ports), (None, vec![]));
+}
+
+#[test]
+fn ports_of_nodes_count_only_when_they_are_asked_for() {
+    let values = |lan: bool, port: u16| {
+        json!({
+            "auth": {"service": {"nodePort": port}},
+            "discovery": {"config": {"enableAdvertisement": lan}, "metricsPort": 5872, "probesPort": 5873},
+        })
+    };
+    let unasked = Settings::of(&values(false, 0));
+    assert_eq!((unasked.auth_node_port, unasked.lan_ports), (None, vec![]));
+    let asked = Settings::of(&values(true, 30443));
+    assert_eq!((asked.auth_node_port, asked.lan_ports), (Some(30443), vec![5872, 5873]));
+}
+
+#[test]
+fn who_gives_a_value_that_has_no_effect_is_told_so() {
+    let mut world = world();
+    world.given = Given {
+        broker: Some(true),
+        mtu: Some(1300),
+        listening_port: Some(6000),
+        ..Given::default()
+    };
+    world.sets = vec![Set::Text("controllerManager.config.externalMonitor=here:1".into())];
+    let notes = world.values().notes;
+    for words in
+        ["brokerMode (--broker)", "networkConfig.mtu (--mtu)", "--vpn-listening-port", "externalMonitor is kept"]
+    {
+        let told = notes.iter().filter(|note| note.contains(words) && note.contains("no effect")).count();
+        assert_eq!(told, 1, "{words}: {notes:?}");
+    }
+    world.given = Given { broker: Some(false), ..Given::default() };
+    world.sets = vec![Set::Text("controllerManager.config.externalMonitor=".into())];
+    assert_eq!(world.values().notes, Vec::<String>::new());
 }
 
 #[test]

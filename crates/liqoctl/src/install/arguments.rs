@@ -54,19 +54,19 @@ pub(crate) struct Arguments {
     /// How much of the cluster's free resources is offered to peers, in per cent [default: 90]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     resource_sharing_percentage: Option<u8>,
-    /// Two replicas of everything
+    /// Two replicas of the manager, on different nodes where there are some
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     enable_ha: Option<bool>,
     /// Find other clusters on the local network, and be found
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     enable_lan_discovery: Option<bool>,
-    /// Be a broker: offer what peers offer
+    /// Be a broker: offer what peers offer (no effect in this version)
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     broker: Option<bool>,
-    /// Largest packet in the tunnels, in bytes [default: 1440]
+    /// Largest packet in the tunnels, in bytes (no effect in this version) [default: 1440]
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
-    /// UDP port of the tunnels [default: 5871]
+    /// UDP port of the tunnels (no effect in this version) [default: 5871]
     #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
     vpn_listening_port: Option<u16>,
 
