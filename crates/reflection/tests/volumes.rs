@@ -16,7 +16,7 @@ mod provisioner;
 #[path = "support/world.rs"]
 mod world;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -198,6 +198,13 @@ async fn at_home(world: &World<'_>) {
     let behind = world::all(&real).await;
     assert_eq!(behind.len(), 1);
     assert_eq!(behind[0].labels()["storage.liqo.io/virtual-pvc-name"], "local");
+    let place = Api::<Namespace>::all(world.here.clone()).get("liqo-storage").await.unwrap();
+    assert_eq!(
+        place.labels()["app.kubernetes.io/part-of"],
+        "liqo-rs",
+        "an uninstallation finds it by its labels"
+    );
+    assert_eq!(place.labels()["app.kubernetes.io/component"], "storage");
     assert!(world::all(&world.at_provider::<PersistentVolumeClaim>("shop-home")).await.is_empty());
     claims.delete("local", &DeleteParams::default()).await.unwrap();
     let volumes: Api<PersistentVolume> = Api::all(world.here.clone());

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    CSIPersistentVolumeSource, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference,
-    PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeSpec,
-    VolumeNodeAffinity, VolumeResourceRequirements,
+    CSIPersistentVolumeSource, Namespace, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
+    ObjectReference, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    PersistentVolumeSpec, VolumeNodeAffinity, VolumeResourceRequirements,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::ObjectMeta;
@@ -21,6 +21,22 @@ const DRIVER: &str = "storage.liqo.io";
 const LONGEST_LABEL: usize = 63;
 /// What happens to a volume whose class says nothing, as in Kubernetes.
 const DELETE: &str = "Delete";
+
+/// The namespace of the claims behind volumes in this cluster, marked so that an uninstallation finds it.
+pub(crate) fn namespace(name: &str) -> Namespace {
+    let pairs = [
+        ("app.kubernetes.io/name", "liqo"),
+        ("app.kubernetes.io/component", "storage"),
+        ("app.kubernetes.io/managed-by", "liqo-controller-manager"),
+        (labels::PART_OF, labels::PART_OF_LIQO),
+    ];
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: Some(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into()),
+        ..ObjectMeta::default()
+    };
+    Namespace { metadata, ..Namespace::default() }
+}
 
 /// A claim of the virtual class, and what was decided about it.
 pub(crate) struct Order<'a> {

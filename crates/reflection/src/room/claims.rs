@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::Api;
 use liqo_api::labels;
@@ -16,7 +16,7 @@ use super::Room;
 use super::lead::WRITE_TIMEOUT;
 use crate::claims::SELECTED_NODE;
 use crate::claims::facts::{Claim, Real, Volume};
-use crate::claims::objects::{Order, real_name};
+use crate::claims::objects::{Order, namespace, real_name};
 use crate::claims::plan::{Planned, Step, View, plan};
 use crate::mirror::kinds::Kind;
 use crate::reports::Report;
@@ -173,9 +173,7 @@ impl Room {
             self.tell_claim(queue, key, claim, &Report::warning("ProvisioningFailed", &message));
             return put(queue, &unselect(key, &claim.version)?);
         }
-        let namespace: Namespace =
-            serde_json::from_value(json!({ "metadata": { "name": storage.namespace } })).unwrap_or_default();
-        self.create(queue, Key::cluster, &namespace)?;
+        self.create(queue, Key::cluster, &namespace(&storage.namespace))?;
         let order = Order { key, claim, class: None, class_name: &storage.class };
         let real = order.real(&storage.namespace, storage.real_class.as_deref(), node);
         self.create(queue, |name| Key::namespaced(&storage.namespace, name), &real)?;
@@ -196,7 +194,7 @@ impl Room {
 
     /// Tells it in an event, unless this process did already.
     fn tell_claim(&self, queue: &Queue, key: &Key, claim: &Claim, report: &Report) {
-        if !self.0.told.lock().insert(format!("{} {}", claim.uid, report.message)) {
+        if !self.is_news(&claim.uid, &report.message) {
             return;
         }
         let now = self.0.settings.clock.now();
