@@ -12,12 +12,14 @@ use jiff::Timestamp;
 use liqo_inspect::{Bundle, Installation};
 
 use crate::access::Access;
+use crate::output::{self, Format};
 use crate::progress::Progress;
 
 /// Arguments of `bundle`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The file to write, or - for standard output [default: liqo-bundle-TIME.tar.gz here]
+    /// The file to write, or - for standard output; json or yaml: the usual file, and what is in it is printed [default:
+    /// liqo-bundle-TIME.tar.gz here]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace a file that is there
@@ -29,6 +31,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl bundle                       # liqo-bundle-20260131T120000Z.tar.gz
   liqoctl bundle -o bug.tar.gz --context provider-a
   liqoctl bundle -o - | tar -tz
+  liqoctl bundle -o json               # the same file as without, and what is in it for programs
 
 In it: versions, what status and check tell, nodes in short, all objects of liqo, events and logs. Secrets are removed:
 values of Secrets, and what looks or is named like a password, token or key. Look at it before you give it away.
@@ -36,11 +39,13 @@ What could not be read is listed in manifest.json and is no failure.";
 
 impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
+        let format = self.output.as_deref().and_then(format);
         let to_stdout = self.output.as_deref() == Some(Path::new("-"));
         if to_stdout && io::stdout().is_terminal() {
             bail!("an archive is nothing for a terminal: redirect it, or name a file with --output");
         }
-        let file = self.output.unwrap_or_else(|| default_name(Timestamp::now()).into());
+        let named = self.output.filter(|_| format.is_none());
+        let file = named.unwrap_or_else(|| default_name(Timestamp::now()).into());
         // Before minutes are spent on what cannot be written then.
         if !to_stdout && file.exists() && !self.force {
             bail!("{} is there already; --force replaces it", file.display());
@@ -57,7 +62,19 @@ impl Arguments {
             write(&bundle, &file)?;
         }
         tell(&bundle, &mut progress, (!to_stdout).then_some(&file));
+        if format.is_some() {
+            output::print(format, bundle.manifest(), |_| String::new())?;
+        }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The format that users of other commands mean by `-o json`. A file by that name is `./json`.
+fn format(output: &Path) -> Option<Format> {
+    match output.to_str()? {
+        "json" => Some(Format::Json),
+        "yaml" => Some(Format::Yaml),
+        _ => None,
     }
 }
 

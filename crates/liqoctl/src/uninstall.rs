@@ -18,11 +18,11 @@ pub(crate) struct Arguments {
     /// Also remove the kinds with all their objects, the cluster's identity and the namespace
     #[arg(long)]
     purge: bool,
-    /// Do not ask, also when peerings or offloaded namespaces would end
+    /// Do not ask, also when there are peerings or offloaded namespaces
     #[arg(short, long, visible_alias = "skip-confirm")]
     yes: bool,
-    /// How long it may take: seconds, or like 2m
-    #[arg(short, long, value_name = "DURATION", default_value = "2m", value_parser = seconds_or_span)]
+    /// How long it may take: seconds, or like 3m
+    #[arg(short, long, value_name = "DURATION", default_value = "3m", value_parser = seconds_or_span)]
     timeout: Duration,
     /// Also remove what Helm installed
     #[arg(long)]
@@ -34,6 +34,25 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl uninstall --purge --yes      # everything, without asking
 
 Ends with 0 when nothing of it is left, also when nothing was there. Running it again goes on.";
+
+/// What is said where something is in use.
+struct Words {
+    warning: &'static str,
+    question: &'static str,
+    hint: &'static str,
+}
+
+const ENDS: Words = Words {
+    warning: "this is in use and ends:",
+    question: "Go on and end it?",
+    hint: "Say --yes if that may end",
+};
+
+const STAYS: Words = Words {
+    warning: "this stays as it is, but nobody looks after it until liqo is installed again; --purge ends it:",
+    question: "Go on and leave it so?",
+    hint: "Say --yes to leave it so, or --purge --yes to end it",
+};
 
 impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
@@ -73,7 +92,8 @@ impl Arguments {
         steps.end(&match self.purge {
             true => "liqo is gone, with everything of it".to_owned(),
             false => format!(
-                "liqo is gone; its kinds, the cluster's identity and the namespace {} are kept for a later installation",
+                "liqo is gone; its kinds{}, the cluster's identity and the namespace {} are kept for a later installation",
+                if survey.in_use().is_empty() { "" } else { " with peerings and offloaded namespaces" },
                 target.namespace
             ),
         });
@@ -86,15 +106,16 @@ impl Arguments {
         if in_use.is_empty() {
             return Ok(true);
         }
-        steps.warn("this is in use and ends:");
+        let words = if self.purge { ENDS } else { STAYS };
+        steps.warn(words.warning);
         steps.detail(&in_use.join("\n"));
         if self.yes {
             return Ok(true);
         }
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            bail!("nothing was changed, as there is nobody to ask whether that may end. Say --yes if it may");
+            bail!("nothing was changed, as there is nobody to ask. {}", words.hint);
         }
-        eprint!("Go on and end it? [y/N] ");
+        eprint!("{} [y/N] ", words.question);
         std::io::stderr().flush()?;
         let answer = stop.run_until_cancelled(answer()).await.ok_or(InstallError::Interrupted)?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

@@ -51,6 +51,7 @@ async fn a_bundle_has_everything_but_secrets() {
     everything_is_in_it(&bundle);
     no_secret_is_in_it(&bundle);
     an_existing_file_is_not_replaced(&cluster, &files);
+    programs_are_told_what_is_in_it(&cluster, &files);
     what_may_not_be_read_is_listed(&cluster, &files);
 }
 
@@ -237,6 +238,22 @@ fn an_existing_file_is_not_replaced(cluster: &Installed, files: &Directory) {
     assert!(Archive::read(&std::fs::read(&file).unwrap()).has("manifest.json"));
     let said = cluster.ends_with(1, &["bundle", "-o", "/no/such/directory/b.tar.gz"]);
     assert!(said.stderr.contains("cannot write /no/such/directory/b.tar.gz"), "{said:#?}");
+}
+
+fn programs_are_told_what_is_in_it(cluster: &Installed, files: &Directory) {
+    let command = |format: &str| {
+        let mut command = liqoctl(&["bundle", "-o", format]);
+        command.current_dir(&files.0).env("KUBECONFIG", cluster.kubeconfig());
+        command.output().unwrap()
+    };
+    let output = command("json");
+    assert!(output.status.success(), "{output:?}");
+    let manifest: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(manifest["files"].as_array().unwrap().len() > 10, "{manifest:#}");
+    assert!(!files.0.join("json").exists(), "an archive by the name of a format");
+    let written = std::fs::read_dir(&files.0).unwrap().filter_map(Result::ok);
+    let bundles = written.filter(|it| it.file_name().to_string_lossy().starts_with("liqo-bundle-")).count();
+    assert_eq!(bundles, 1);
 }
 
 fn what_may_not_be_read_is_listed(cluster: &Installed, files: &Directory) {
