@@ -102,7 +102,7 @@ fn every_property_of_the_schema_is_described_and_unknown_ones_are_refused() {
 }
 
 /// What the manager registers, by the files that do it.
-const REGISTRATIONS: [&str; 9] = [
+const REGISTRATIONS: [&str; 12] = [
     "crates/kit/src/watch/metrics.rs",
     "crates/kit/src/write/metrics.rs",
     "crates/identity/src/metrics.rs",
@@ -110,6 +110,9 @@ const REGISTRATIONS: [&str; 9] = [
     "crates/authentication/src/metrics.rs",
     "crates/peering/src/metrics.rs",
     "crates/offloading/src/metrics.rs",
+    "crates/hosting/src/metrics.rs",
+    "crates/virtual-node/src/metrics.rs",
+    "crates/reflection/src/metrics.rs",
     "crates/liqo/src/process.rs",
     "crates/liqo/src/manager/process.rs",
 ];
@@ -181,14 +184,18 @@ fn the_dashboard_shows_metrics_that_exist() {
 }
 
 /// The rooms all of whose numbers are on the dashboard.
-const SHOWN: [&str; 3] = [
+const SHOWN: [&str; 7] = [
     "crates/discovery/src/metrics.rs",
     "crates/authentication/src/metrics.rs",
     "crates/peering/src/metrics.rs",
+    "crates/offloading/src/metrics.rs",
+    "crates/hosting/src/metrics.rs",
+    "crates/virtual-node/src/metrics.rs",
+    "crates/reflection/src/metrics.rs",
 ];
 
 #[test]
-fn the_dashboard_shows_all_that_is_known_of_peers() {
+fn the_dashboard_shows_all_that_is_known_of_peers_and_of_what_runs_elsewhere() {
     let dashboard: Value =
         serde_json::from_str(&read("deploy/helm/liqo/dashboards/liqo.json")).expect("the dashboard is JSON");
     let mut expressions = vec![];
