@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  consumer                                            here
-//!  Lease liqo-home, renewed every 4 s ──▶ heard of ──▶ pods with liqo.io/fenced run
-//!                                   15 s of silence ──▶ they are stopped, within 10 s, and not made again
+//!  Lease liqo-home, renewed every 2 s ──▶ heard of ──▶ pods with liqo.io/fenced run
+//!                                   16 s of silence ──▶ they are stopped, within 6 s, and not made again
 //!                                     heard of again ──▶ those whose ShadowPods are still there are made again
 //! ```
 //!

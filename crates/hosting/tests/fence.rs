@@ -74,7 +74,7 @@ async fn renew(consumer: &Consumer<'_>, time: Timestamp) {
     let leases: Api<Lease> = consumer.api(&consumer.place);
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "liqo-home" },
-        "spec": { "holderIdentity": consumer.id, "leaseDurationSeconds": 15, "renewTime": format!("{time:.6}") },
+        "spec": { "holderIdentity": consumer.id, "leaseDurationSeconds": 16, "renewTime": format!("{time:.6}") },
     });
     let params = PatchParams::apply("liqo-reflection").force();
     leases.patch("liqo-home", &params, &Patch::Apply(&lease)).await.unwrap();

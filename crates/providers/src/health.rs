@@ -8,6 +8,10 @@ use jiff::Timestamp;
 #[cfg(test)]
 mod tests;
 
+/// Who was given up is asked as often as one in doubt for so long after its last answer: pods wait 12 s for a provider that
+/// counts as gone, and one that was silent for 10 s must count as back before that.
+const LATELY: Duration = Duration::from_secs(20);
+
 /// How patient we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
@@ -64,9 +68,14 @@ impl Record {
         &self.health
     }
 
-    /// Whether it has just not answered, and is not given up yet.
-    pub(crate) const fn is_in_doubt(&self) -> bool {
-        self.steady.is_none() && !self.health.is_gone()
+    /// Whether the next answer may change what is thought of it: it has just not answered, or was given up not long ago, or
+    /// answers again and must do so for a while.
+    pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
+        let lately = || Duration::try_from(now.duration_since(self.answered)).is_ok_and(|it| it < LATELY);
+        match (self.health.is_gone(), self.steady) {
+            (false, steady) => steady.is_none(),
+            (true, steady) => steady.is_some() || lately(),
+        }
     }
 
     /// Nobody could ask: that silence is not held against it.

@@ -17,6 +17,7 @@ mod health;
 mod index;
 pub mod nodes;
 mod pulse;
+mod turns;
 mod watched;
 
 pub use access::{Access, Held};

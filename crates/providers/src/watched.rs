@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Secret;
 use liqo_api::names::Identity;
 use liqo_api::{Contract, ResourceOffer, labels};
@@ -20,8 +21,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::health::{Patience, Record};
+use crate::health::Patience;
 use crate::index::{Deal, Extras, Index, Kept};
+use crate::turns::Turns;
 use crate::{ByCluster, Link, pulse};
 
 /// What this must be allowed to do.
@@ -42,10 +44,10 @@ pub const RULES: &[Rule] = &[
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);
-/// How soon a provider is asked again that is new, or has just not answered: so that it is known in time.
-const IN_DOUBT: Duration = Duration::from_millis(500);
-/// Providers that are asked at the same time.
-const ASKED_AT_ONCE: usize = 64;
+/// Providers that are asked at the same time: all of a thousand may not answer, and must be noticed all the same.
+const ASKED_AT_ONCE: usize = 256;
+/// How long it waits at least before it looks whose turn it is, so that many answers are one look.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How patient we are with providers.
 #[derive(Clone, Debug)]
@@ -223,47 +225,60 @@ impl Providers {
     }
 
     /// Asks all who lend whether they answer, until `stop`. The leader does this: others have nothing to decide.
+    ///
+    /// Each has its own turn: one that does not answer keeps nobody from being asked.
     pub async fn measure(&self, stop: &CancellationToken) {
         let mut news = self.subscribe();
-        let mut round = Instant::now();
+        let mut turns = Turns::default();
+        let mut asking = FuturesUnordered::new();
         while !stop.is_cancelled() {
             news.borrow_and_update();
-            let all = Instant::now() >= round;
-            let asked = self.lenders(all);
-            if all {
-                round = Instant::now() + pulse::interval(asked.len());
-            }
-            let asking: Vec<_> =
-                asked.into_iter().map(|(id, link)| self.clone().ask(id, link).boxed()).collect();
-            let asking = stream::iter(asking).buffer_unordered(ASKED_AT_ONCE).for_each(std::future::ready);
-            if stop.run_until_cancelled(asking).await.is_none() {
-                break;
-            }
-            let next =
-                if self.lenders(false).is_empty() { round } else { round.min(Instant::now() + IN_DOUBT) };
+            let (asked, next) = self.due(&mut turns, Instant::now());
+            asking.extend(asked.into_iter().map(|(id, link)| self.clone().ask(id, link).boxed()));
+            tokio::time::sleep(PAUSE).await;
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {}
+                Some(id) = asking.next() => turns.end(&id, Instant::now()),
                 // Somebody may be new.
                 _ = news.changed() => {}
                 () = stop.cancelled() => {}
+            }
+            while let Some(Some(id)) = asking.next().now_or_never() {
+                turns.end(&id, Instant::now());
             }
         }
         // Whoever leads next judges for itself.
         self.0.index.write().records.clear();
     }
 
-    /// Those who lend: all of them, or those of whom it is not clear whether they answer.
-    fn lenders(&self, all: bool) -> Vec<(ClusterId, Link)> {
-        let list = self.current();
+    /// Those who lend and whose turn it is, and when to look again.
+    fn due(&self, turns: &mut Turns, now: Instant) -> (Vec<(ClusterId, Link)>, Instant) {
+        let (list, clock) = (self.current(), self.0.settings.clock.now());
         let index = self.0.index.read();
-        let in_doubt = |id: &ClusterId| index.records.get(id).is_none_or(Record::is_in_doubt);
-        let lending = list.values().filter(|it| it.lent.is_some() && (all || in_doubt(&it.id)));
-        lending.filter_map(|provider| Some((provider.id.clone(), provider.link.clone().ok()?))).collect()
+        let lending = list.values().filter(|it| it.lent.is_some());
+        let lending: Vec<_> = lending.filter_map(|it| Some((&it.id, it.link.as_ref().ok()?))).collect();
+        turns.keep(|id| list.contains_key(id));
+        let round = pulse::interval(lending.len());
+        let (mut asked, mut next) = (vec![], now + round);
+        for (id, link) in lending {
+            let in_doubt = index.records.get(id).is_none_or(|record| record.is_in_doubt(clock));
+            match turns.due(id, in_doubt, round, now) {
+                Some(due) if due > now => next = next.min(due),
+                Some(_) if turns.busy() < ASKED_AT_ONCE => {
+                    turns.begin(id, now);
+                    asked.push((id.clone(), link.clone()));
+                }
+                // Not answered yet, or too many are: whoever answers has it looked at again.
+                _ => {}
+            }
+        }
+        (asked, next)
     }
 
-    async fn ask(self, id: ClusterId, link: Link) {
+    async fn ask(self, id: ClusterId, link: Link) -> ClusterId {
         let answer = pulse::ask(&link).await;
         self.observe(&id, answer);
+        id
     }
 
     fn observe(&self, id: &ClusterId, answer: Result<(), String>) {

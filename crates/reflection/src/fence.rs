@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  home                                          provider
-//!  renews the Lease every 4 s ─────────────────▶ keeps the pods while it was renewed in the last 15 s
+//!  renews the Lease every 2 s ─────────────────▶ keeps the pods while it was renewed in the last 16 s
 //!      ⋮ the link breaks                             ⋮
-//!  last attempt + 15 s ·························· stops them, within 10 s
-//!  last attempt + 28 s: may start them elsewhere
+//!  last attempt + 16 s ·························· stops them, within 6 s
+//!  last attempt + 25 s: may start them elsewhere
 //! ```
 //!
 //! A request that was not answered may arrive at any time later. So each renewal says when it was sent, by the provider's
@@ -25,13 +25,12 @@ use tokio::time::Instant;
 #[cfg(test)]
 mod tests;
 
-/// How often the Lease is renewed: two may be lost before pods are stopped.
-pub(crate) const EVERY: Duration = Duration::from_secs(4);
-/// How soon it is tried again if something failed, at first and at most: an outage of seconds must not outlast the Lease.
+/// How often the Lease is renewed. What has passed since the last time when a link breaks is missing when it is back.
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
+/// How soon it is tried again if something failed while the Lease lasts: an outage of seconds must not outlast it.
 const AGAIN: Duration = Duration::from_millis(500);
-const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
-/// Failures that are counted: from there on the wait does not grow.
-const MOST_FAILURES: u32 = 8;
+/// The same when it has run out.
+const LATER: Duration = Duration::from_secs(2);
 /// What the provider may need to notice, and its nodes to be told.
 const MARGIN: Duration = Duration::from_secs(3);
 
@@ -111,8 +110,8 @@ pub(crate) struct Tie {
     tried: Instant,
     /// When the last renewal was sent that is known to have arrived.
     renewed: Option<Instant>,
-    /// How often something failed since the provider last answered.
-    failures: u32,
+    /// Whether something failed since the provider last answered.
+    failed: bool,
     /// Whether all that lies there is wanted, as was seen after the Lease had run out.
     clear: bool,
     /// Nothing is to be done before.
@@ -137,7 +136,7 @@ pub(crate) enum Next {
 impl Tie {
     /// Nothing is known; somebody before us may have renewed it until now.
     fn new(now: Instant) -> Self {
-        Self { anchor: None, tried: now, renewed: None, failures: 0, clear: false, due: now }
+        Self { anchor: None, tried: now, renewed: None, failed: false, clear: false, due: now }
     }
 
     /// What to do next.
@@ -145,14 +144,17 @@ impl Tie {
         if now < self.due {
             return Next::Wait(self.due);
         }
-        if self.failures > 0 {
+        if self.failed {
             return Next::Ask;
         }
-        let lasts = self.renewed.is_some_and(|sent| now.duration_since(sent) < fence::DURATION);
-        if !lasts && !self.clear {
+        if !self.lasts(now) && !self.clear {
             return Next::Look;
         }
         self.anchor.map_or(Next::Greet, |anchor| Next::Renew(anchor.time(now)))
+    }
+
+    fn lasts(&self, now: Instant) -> bool {
+        self.renewed.is_some_and(|sent| now.duration_since(sent) < fence::DURATION)
     }
 
     /// A renewal is about to be sent.
@@ -178,7 +180,7 @@ impl Tie {
 
     /// The provider answered.
     pub(crate) const fn answer(&mut self) {
-        self.failures = 0;
+        self.failed = false;
     }
 
     /// All that lies at the provider is wanted, or not all of it.
@@ -192,10 +194,9 @@ impl Tie {
     /// Something failed: the provider is asked whether it answers before anything else is tried. Returns whether that is
     /// news.
     pub(crate) fn fail(&mut self, now: Instant) -> bool {
-        let wait = AGAIN * 2_u32.saturating_pow(self.failures);
-        self.failures = self.failures.saturating_add(1).min(MOST_FAILURES);
-        (self.clear, self.due) = (false, now + wait.min(AGAIN_AT_MOST));
-        self.failures == 1
+        let wait = if self.lasts(now) { AGAIN } else { LATER };
+        (self.clear, self.due) = (false, now + wait);
+        !std::mem::replace(&mut self.failed, true)
     }
 }
 

@@ -43,7 +43,7 @@ use world::{World, eventually, is_ready};
 const PODS: [&str; 2] = ["db-0", "db-1"];
 /// The node at home that is one.
 const HOME_NODE: &str = "home-1";
-/// How long after the link broke pods run elsewhere: what is promised is 40 s, and this machine may be busy.
+/// How long after the link broke pods run elsewhere: what is promised is 30 s, and this machine may be busy.
 const MOVED_WITHIN: Duration = Duration::from_secs(75);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +108,8 @@ async fn a_set_runs_at_the_provider_at_once(world: &World<'_>) {
 async fn a_blip_moves_nothing(world: &World<'_>, wire: &Wire) {
     let (here, there) = (uids(&world.here, "shop").await, uids(&world.there, "shop-home").await);
     wire.cut();
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    // Nearly as long as an outage may be that moves nothing. The provider counts as gone in the middle of it.
+    tokio::time::sleep(Duration::from_millis(9_500)).await;
     wire.mend();
     let mended = jiff::Timestamp::now();
     let leases: Api<Lease> = world.at_provider("place");
@@ -118,11 +119,11 @@ async fn a_blip_moves_nothing(world: &World<'_>, wire: &Wire) {
         renewed.filter(|renewed| *renewed > mended).map(|_| ()).ok_or_else(|| format!("{renewed:?}"))
     })
     .await;
-    assert_eq!(uids(&world.here, "shop").await, here);
-    assert_eq!(uids(&world.there, "shop-home").await, there);
     for name in PODS {
         world.wait_ready("shop", name).await;
     }
+    assert_eq!(uids(&world.here, "shop").await, here);
+    assert_eq!(uids(&world.there, "shop-home").await, there);
 }
 
 async fn it_moves_when_it_was_stopped_and_not_before(world: &World<'_>, wire: &Wire) {
@@ -199,7 +200,7 @@ async fn measure(world: &World<'_>, client: Client) {
     let (mut answered, mut steady, mut gone) = (Instant::now(), Instant::now(), false);
     let namespaces: Api<Namespace> = Api::all(client);
     loop {
-        let asked = tokio::time::timeout(Duration::from_secs(2), namespaces.get("place")).await;
+        let asked = tokio::time::timeout(Duration::from_secs(1), namespaces.get("place")).await;
         if matches!(asked, Ok(Ok(_))) {
             answered = Instant::now();
         } else {
@@ -265,7 +266,7 @@ fn stateful_set() -> Value {
     let virtual_nodes = json!([{ "weight": 100, "preference": { "matchExpressions": [
         { "key": "liqo.io/type", "operator": "In", "values": ["virtual-node"] }] } }]);
     let tolerations = json!([{ "key": UNREACHABLE_TAINT, "operator": "Exists",
-        "effect": "NoExecute", "tolerationSeconds": 4 }]);
+        "effect": "NoExecute", "tolerationSeconds": 12 }]);
     let labels = json!({ "app": "db", "liqo.io/shadowPod": "true" });
     json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": { "name": "db", "namespace": "shop" },

@@ -46,6 +46,7 @@ async fn a_provider_is_a_node_for_as_long_as_it_lends_and_answers() {
     process = a_restart_writes_nothing(&here, &consumer, &lender).await;
     another_amount_is_shown(&here, &lender).await;
     a_blip_moves_nothing(&here, &provider, &lender).await;
+    a_long_blip_moves_no_pod(&here, &provider, &lender).await;
     a_provider_that_is_gone_is_noticed_and_one_that_is_back_too(&here, &provider, &lender).await;
     a_node_is_emptied_by_hand_and_used_again(&here, &lender).await;
     a_contract_that_ends_empties_the_node_as_budgets_allow_and_the_node_goes(&here, &lender, &process).await;
@@ -148,6 +149,34 @@ async fn a_blip_moves_nothing(here: &kube::Client, provider: &TestCluster<'_>, l
         assert_eq!(version(here, lender).await, before);
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+}
+
+/// Nearly as long as an outage may be that moves nothing. The node may say that its provider was away; its pods stay.
+async fn a_long_blip_moves_no_pod(here: &kube::Client, provider: &TestCluster<'_>, lender: &Lender) {
+    let mut waits = pod("waits", &json!({}));
+    let spec = waits.spec.as_mut().unwrap();
+    let twelve =
+        json!({ "key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 12 });
+    spec.tolerations.as_mut().unwrap().push(serde_json::from_value(twelve).unwrap());
+    let pods: Api<Pod> = Api::namespaced(here.clone(), "default");
+    eventually("a pod", || async {
+        pods.create(&PostParams::default(), &waits).await.map_err(|error| error.to_string())
+    })
+    .await;
+    provider.pause(Component::Apiserver).await;
+    tokio::time::sleep(Duration::from_millis(9_500)).await;
+    provider.resume(Component::Apiserver).await;
+    let resumed = Instant::now();
+    wait_ready(here, &lender.node(), "True", "ProviderReachable").await;
+    eventually("no taint", || async {
+        let node = world::node(here, &lender.node()).await.unwrap();
+        if taints(&node).contains_key(UNREACHABLE) { Err(format!("{:?}", taints(&node))) } else { Ok(()) }
+    })
+    .await;
+    println!("fine {:?} after a blip of 9.5 s", resumed.elapsed());
+    let waits = pods.get("waits").await.unwrap();
+    assert_eq!(waits.metadata.deletion_timestamp, None);
+    pods.delete("waits", &DeleteParams::default().grace_period(0)).await.unwrap();
 }
 
 async fn a_provider_that_is_gone_is_noticed_and_one_that_is_back_too(

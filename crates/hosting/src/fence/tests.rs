@@ -87,18 +87,18 @@ fn stopped_with(world: &World, key: &Key) -> Option<u32> {
 }
 
 #[test]
-fn a_renewal_is_good_for_fifteen_seconds_from_when_our_api_server_noted_it() {
+fn a_renewal_is_good_for_sixteen_seconds_from_when_our_api_server_noted_it() {
     let (clock, now) = (Timestamp::from_second(1_000_000).unwrap(), Instant::now());
     let until = |said: Option<i64>, noted: i64| {
         let lease = lease(said.map(|ago| clock - seconds(ago)), clock - seconds(noted));
         Renewal::read(&lease, clock, now).map(|renewal| renewal.until.duration_since(now))
     };
-    assert_eq!(until(Some(0), 0), Some(after(15)));
-    assert_eq!(until(Some(4), 4), Some(after(11)));
+    assert_eq!(until(Some(0), 0), Some(after(16)));
+    assert_eq!(until(Some(4), 4), Some(after(12)));
     assert_eq!(until(Some(40), 40), Some(after(0)));
     // Clocks five minutes apart: one that is ahead lengthens nothing.
-    assert_eq!(until(Some(-300), 4), Some(after(11)));
-    assert_eq!(until(Some(-300), -300), Some(after(15)));
+    assert_eq!(until(Some(-300), 4), Some(after(12)));
+    assert_eq!(until(Some(-300), -300), Some(after(16)));
     // It was long on its way: what was sent a minute ago says nothing of now.
     assert_eq!(until(Some(60), 0), Some(after(0)));
     assert_eq!(until(None, 0), None, "only greeted");
@@ -113,8 +113,8 @@ fn a_fenced_pod_is_made_when_its_consumer_is_heard_of_and_not_before() {
     let created = world.now;
     let key = fenced(&mut world, created, &json!({}));
     assert_eq!(deed(&world, &key), None, "it may be heard of in a moment");
-    assert_eq!(world.index.fence.next(world.now, now), Some(after(15)));
-    world.now = created + seconds(15);
+    assert_eq!(world.index.fence.next(world.now, now), Some(after(16)));
+    world.now = created + seconds(16);
     world.index.changed.pods.clear();
     world.index.listen(world.now, now);
     assert!(world.index.changed.pods.contains(&key));
@@ -135,16 +135,16 @@ fn a_fenced_pod_is_stopped_when_its_consumer_is_silent_and_made_again_when_it_is
     running(&mut world, &key, 30, None);
     hear(&mut world, 4, now);
     assert_eq!(stopped_with(&world, &key), None);
-    assert_eq!(world.index.fence.next(world.now, now), Some(after(11)));
+    assert_eq!(world.index.fence.next(world.now, now), Some(after(12)));
     world.index.listen(world.now, now + after(10));
     assert_eq!(stopped_with(&world, &key), None);
     world.index.changed.pods.clear();
     world.index.listen(world.now, now + after(11));
     assert!(world.index.changed.pods.contains(&key), "nobody else tells of it");
-    assert_eq!(stopped_with(&world, &key), Some(10));
+    assert_eq!(stopped_with(&world, &key), Some(6));
     // Seen again by another list, the Lease is as old as it was.
     hear(&mut world, 4, now + after(60));
-    assert_eq!(stopped_with(&world, &key), Some(10));
+    assert_eq!(stopped_with(&world, &key), Some(6));
     Indexed::<PodFacts>::delete(&mut world.index, &key);
     assert!(matches!(deed(&world, &key), Some(Deed::Refuse(_))));
     hear(&mut world, 0, now + after(60));
@@ -154,13 +154,13 @@ fn a_fenced_pod_is_stopped_when_its_consumer_is_silent_and_made_again_when_it_is
 }
 
 #[test]
-fn a_fenced_pod_is_given_as_long_as_it_wants_and_ten_seconds_at_most() {
+fn a_fenced_pod_is_given_as_long_as_it_wants_and_six_seconds_at_most() {
     for (own, given, grace) in [
         (3, None, Some(3)),
-        (600, None, Some(10)),
+        (600, None, Some(6)),
         // Deleted before, with more time than is left.
-        (600, Some(600), Some(10)),
-        (600, Some(10), None),
+        (600, Some(600), Some(6)),
+        (600, Some(6), None),
         (30, Some(2), None),
     ] {
         let mut world = world();
@@ -193,5 +193,5 @@ fn a_lease_that_is_deleted_is_silence() {
     hear(&mut world, 0, now);
     assert_eq!(stopped_with(&world, &key), None);
     Indexed::<Renewal>::delete(&mut world.index, &place());
-    assert_eq!(stopped_with(&world, &key), Some(10));
+    assert_eq!(stopped_with(&world, &key), Some(6));
 }

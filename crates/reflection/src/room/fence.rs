@@ -65,15 +65,16 @@ impl Room {
         }
     }
 
-    /// The providers with pods of ours that must never run twice, unless they are known not to answer.
+    /// The providers with pods of ours that must never run twice. Also those that count as gone: they count as back only
+    /// after they have answered for a while, and by then the Lease would have run out. They are asked before anything is
+    /// tried, and what lies there is looked at before a Lease that has run out is renewed.
     fn tied(&self) -> Vec<(Arc<str>, Link)> {
         let needed = self.0.pods.read().providers_of_fenced();
         if needed.is_empty() || !self.leads() {
             return vec![];
         }
         let list = self.0.providers.borrow().clone();
-        let answering = list.values().filter(|provider| !provider.health.is_gone());
-        let needed = answering.filter(|provider| needed.contains(provider.id.as_str()));
+        let needed = list.values().filter(|provider| needed.contains(provider.id.as_str()));
         needed.filter_map(|it| Some((Arc::from(it.id.as_str()), it.link.as_ref().ok()?.clone()))).collect()
     }
 

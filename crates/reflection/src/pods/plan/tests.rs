@@ -320,16 +320,16 @@ fn what_must_never_run_twice_goes_when_its_provider_has_certainly_stopped_it() {
     ];
     for world in worlds {
         let mut world = world();
-        for (silence, words) in [(0, vec![]), (27, vec![]), (28, vec!["finish"]), (3000, vec!["finish"])] {
+        for (silence, words) in [(0, vec![]), (24, vec![]), (25, vec!["finish"]), (3000, vec!["finish"])] {
             world.silence = Duration::from_secs(silence);
             assert_eq!(world.words(), words, "{silence}");
         }
         world.silence = Duration::from_secs(20);
-        assert_eq!(world.plan().wake, Some(now() + SignedDuration::from_secs(8)));
+        assert_eq!(world.plan().wake, Some(now() + SignedDuration::from_secs(5)));
         // A clock that is set by five minutes changes nothing: silence is measured.
         world.now = now() + SignedDuration::from_mins(5);
         assert_eq!(world.words(), Vec::<&str>::new());
-        world.silence = Duration::from_secs(28);
+        world.silence = Duration::from_secs(25);
         world.now = now() - SignedDuration::from_mins(5);
         assert_eq!(world.words(), ["finish"]);
         assert_eq!(world.plan().report.unwrap().reason, "Fenced");
