@@ -17,6 +17,10 @@ pub const PEER_PUBLIC_KEY: &str = "authentication.liqo.io/public-key";
 pub const ADMITTED_BY: &str = "authentication.liqo.io/admitted-by";
 
 /// On a [`ForeignCluster`](crate::ForeignCluster), with any value: get a new key and certificate from the peer now. It is
+/// On a tenant namespace: since when the peer is put out, as RFC 3339. While it is there, the peer is lent nothing, and has no
+/// rights anywhere in this cluster.
+pub const PUT_OUT: &str = "authentication.liqo.io/put-out";
+
 /// removed when that is done.
 pub const ROTATE: &str = "authentication.liqo.io/rotate";
 

@@ -8,7 +8,7 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::Resource;
 use liqo_api::credentials::{OWN_TOKEN_SECRET, SERVING_CERTIFICATE_SECRET};
 use liqo_api::names::{ClusterId, Identity};
-use liqo_api::{ForeignCluster, credentials};
+use liqo_api::{ForeignCluster, annotations, credentials};
 use liqo_kit::Key;
 use liqo_kit::write::{Target, Write};
 use serde_json::{Value, json};
@@ -46,6 +46,12 @@ pub(crate) enum Step {
         name: String,
         resource_version: String,
         annotations: BTreeMap<String, String>,
+    },
+    /// Says that a peer is put out, or that it no longer is: the other rooms lend nothing and take its rights by that.
+    NotePutOut {
+        name: String,
+        resource_version: String,
+        put_out: bool,
     },
     DeleteTenant {
         name: String,
@@ -146,6 +152,8 @@ impl Step {
             Self::Report(report) => format!("report {}", report.reason),
             Self::CreateTenant { .. } => "create tenant".to_owned(),
             Self::MarkTenant { .. } => "mark tenant".to_owned(),
+            Self::NotePutOut { put_out: true, .. } => "put out".to_owned(),
+            Self::NotePutOut { put_out: false, .. } => "let in".to_owned(),
             Self::DeleteTenant { .. } => "delete tenant".to_owned(),
             Self::StoreIdentity { .. } => "store identity".to_owned(),
             Self::DeleteIdentity { .. } => "delete identity".to_owned(),
@@ -178,9 +186,9 @@ impl Step {
             Self::CreateTenant { peer, .. } => {
                 Target::of::<Namespace>(Key::cluster(peer.tenant_namespace().as_str()))
             }
-            Self::MarkTenant { name, .. } | Self::DeleteTenant { name, .. } => {
-                Target::of::<Namespace>(Key::cluster(name))
-            }
+            Self::MarkTenant { name, .. }
+            | Self::NotePutOut { name, .. }
+            | Self::DeleteTenant { name, .. } => Target::of::<Namespace>(Key::cluster(name)),
             Self::StoreIdentity { peer, namespace, .. } => {
                 Target::of::<Secret>(Key::namespaced(namespace, &credentials::identity_secret(peer)))
             }
@@ -231,6 +239,11 @@ impl Step {
                 resource_version,
                 &json!({ "metadata": { "annotations": annotations } }),
             )?,
+            Self::NotePutOut { resource_version, put_out, .. } => {
+                let since = put_out.then(|| now.to_string());
+                let patch = json!({ "metadata": { "annotations": { annotations::PUT_OUT: since } } });
+                Write::merge(target, resource_version, &patch)?
+            }
             Self::StoreIdentity { peer, namespace, proxy_url, token_digest, received } => {
                 let mut secret = stored(peer, namespace, proxy_url.as_deref(), received);
                 let digest = token_digest.iter().map(|digest| (TOKEN_DIGEST.to_owned(), digest.clone()));

@@ -140,9 +140,14 @@ impl Index {
         changed
     }
 
-    /// What the contracts of a tenant allow.
+    /// Whether a peer is put out, so that nothing it was given counts any more.
+    pub(crate) fn is_put_out(&self, peer: &ClusterId) -> bool {
+        self.tenants.group(peer).any(|(_, tenant)| tenant.put_out)
+    }
+
+    /// What the contracts of a tenant allow. Who is put out has none, whether or not they are ended yet.
     fn granted(&self, tenant: &Tenant) -> Option<Grant> {
-        let me = self.me.as_ref()?;
+        let me = self.me.as_ref().filter(|_| !tenant.put_out)?;
         let deals = self.contracts.in_namespace(&tenant.name).map(|(_, deal)| deal);
         let in_force = deals.filter_map(|deal| deal.grant(me, &tenant.peer));
         in_force.reduce(|mut all, more| {

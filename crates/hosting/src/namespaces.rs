@@ -49,7 +49,9 @@ fn step(what: &'static str, write: Made) -> Option<Step> {
 pub(crate) fn plan(index: &Index, name: &str) -> Vec<Step> {
     let space = index.space(name);
     let Some(claim) = index.claims.wanted.get(name) else {
-        return space.and_then(|space| remove(index, name, space)).into_iter().collect();
+        let rights = space.and_then(|space| shut_out(index, name, space));
+        let removed = space.and_then(|space| remove(index, name, space));
+        return rights.into_iter().chain(removed).collect();
     };
     let rules = index.rules(&claim.peer);
     match space {
@@ -72,6 +74,14 @@ pub(crate) fn plan(index: &Index, name: &str) -> Vec<Step> {
 
 /// Takes away a namespace that was made for a consumer and that nobody wants.
 fn remove(index: &Index, name: &str, space: &Space) -> Option<Step> {
+/// Takes the rights of a consumer that is put out, at once: its namespaces go a little later, as after any contract.
+fn shut_out(index: &Index, name: &str, space: &Space) -> Option<Step> {
+    space.peer.as_ref().filter(|peer| index.is_put_out(peer))?;
+    let key = Key::namespaced(name, REMOTE_TENANT_BINDING);
+    let found = index.bindings.get(&key)?;
+    step("shut the consumer out", Ok(Write::delete(Target::of::<RoleBinding>(key), &found.uid)))
+}
+
     let peer = space.peer.as_ref()?;
     if space.deleting || index.claims.spared.contains(peer) {
         return None;

@@ -12,7 +12,7 @@ use liqo_api::names::{CONTRACT_QUOTA, Identity, REMOTE_TENANT_BINDING};
 use liqo_api::{Contract, NamespaceMap, ResourceOffer, ShadowPod, SharingPolicy, fence, labels};
 use liqo_kit::health::Checks;
 use liqo_kit::lease::Leadership;
-use liqo_kit::watch::{MetaOnly, Scope, WatchMetrics, WatchStatus, Wire};
+use liqo_kit::watch::{Scope, WatchMetrics, WatchStatus, Wire};
 use liqo_kit::{Shared, Sink, Supervisor, Watch};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -100,7 +100,7 @@ impl Watching<'_> {
         let client = || self.client();
         let of_peers = format!("{}={}", labels::TENANT_NAMESPACE, labels::TRUE);
         let tenants = Scope::all::<Namespace>().labels(of_peers).metadata_only();
-        self.start("tenants", Watch::projected(client(), tenants, |it: MetaOnly| Tenant::read(&it)));
+        self.start("tenants", Watch::projected(client(), tenants, |it: SpaceOnWire| Tenant::read(&it)));
         let contracts = Scope::all::<Contract>();
         self.start("contracts", Watch::projected(client(), contracts, |it| Some(Deal::read(&it))));
         let offers = Scope::all::<ResourceOffer>();

@@ -12,7 +12,9 @@ mod install;
 #[path = "support/world.rs"]
 mod world;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ResourceQuota};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ResourceQuota, Secret};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -20,8 +22,9 @@ use liqo_api::namespace_map::MappingPhase::{Accepted, CreationLoopBackOff, Termi
 use liqo_api::{NamespaceMap, ShadowPod};
 use liqo_core::contract::Enforcement;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
-use serde_json::json;
-use world::{Consumer, Process, Provider, eventually, is_of, pod};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use world::{Consumer, MOST_CONFIG_MAPS, Process, Provider, eventually, is_of, pod};
 
 const AGREED: [(&str, &str); 3] = [("cpu", "4"), ("memory", "8Gi"), ("pods", "20")];
 
@@ -45,6 +48,7 @@ async fn consumers_get_namespaces_and_pods_by_their_contracts() {
     let process = provider.start().await;
     a_namespace_that_is_not_asked_for_goes(&provider, &milan).await;
     without_its_contract_a_consumer_has_nothing(&provider, &milan).await;
+    who_is_put_out_loses_its_rights_at_once(&provider, &milan).await;
     without_its_place_a_consumer_has_nothing(&provider, &turin).await;
     drop(process);
 }
@@ -359,3 +363,46 @@ async fn wait_no_namespace(provider: &Provider<'_>, name: &str) {
     })
     .await;
 }
+/// While its contract is still in force: nobody has ended it yet.
+async fn who_is_put_out_loses_its_rights_at_once(provider: &Provider<'_>, milan: &Consumer<'_>) {
+    let namespaces: Api<Namespace> = Api::all(provider.client.clone());
+    let put_out = async |since: Value| {
+        let patch = json!({ "metadata": { "annotations": { "authentication.liqo.io/put-out": since } } });
+        namespaces.patch(&milan.place, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    };
+    let (secrets, shadows) = (milan.api::<Secret>("shop-milan"), milan.api::<ShadowPod>("shop-milan"));
+    secrets.list(&ListParams::default()).await.expect("its rights");
+    milan.want("shop-milan", "runs-on", &pod("1m")).await.unwrap();
+    let before = milan.wait_pod("shop-milan", "runs-on", |_| true).await;
+    let started = Instant::now();
+    put_out(json!("2026-01-01T00:00:00Z")).await;
+    eventually("its rights are gone", || async {
+        let seen = secrets.list(&ListParams::default()).await.map(drop);
+        let asked = shadows.list(&ListParams::default()).await.map(drop);
+        let forbidden =
+            |said: &kube::Result<()>| matches!(said, Err(kube::Error::Api(status)) if status.code == 403);
+        if forbidden(&seen) && forbidden(&asked) { Ok(()) } else { Err(format!("{seen:?} {asked:?}")) }
+    })
+    .await;
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(milan.want("shop-milan", "more", &pod("1m")).await.unwrap_err().starts_with("403"));
+    // Let in before its namespaces went, it has them back as they were.
+    put_out(Value::Null).await;
+    milan.wait_told("map", "shop", Accepted, "").await;
+    eventually("it is let in", || async {
+        secrets.list(&ListParams::default()).await.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
+    let after = milan.wait_pod("shop-milan", "runs-on", |_| true).await;
+    assert_eq!(before.uid(), after.uid());
+    // And else they go.
+    put_out(json!("2026-01-01T00:00:00Z")).await;
+    wait_no_namespace(provider, "shop-milan").await;
+    put_out(Value::Null).await;
+    milan.wait_told("map", "shop", Accepted, "").await;
+    eventually("it is let in", || async {
+        secrets.list(&ListParams::default()).await.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
+}
+

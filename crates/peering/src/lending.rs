@@ -57,7 +57,10 @@ enum Seat {
 /// Whether we lend to this peer unasked.
 pub(crate) fn pushes(peer: &Peer<'_>) -> bool {
     let asked = peer.here.as_ref().and_then(|here| here.request_of(&peer.id)).is_some();
-    peer.cluster.spec.incoming_peering_enabled == PeeringEnabled::Yes && !asked && !peer.is_going()
+    peer.cluster.spec.incoming_peering_enabled == PeeringEnabled::Yes
+        && !asked
+        && !peer.is_going()
+        && !peer.put_out
 }
 
 /// What should happen, and what is to be told of it.
@@ -95,6 +98,9 @@ fn seat(view: &View<'_>, peer: &Peer<'_>) -> Seat {
     };
     match request {
         Some(request) if request.spec.withdrawal_timestamp.is_some() => Seat::Closed(Why::withdrawn(request)),
+        _ if peer.put_out && (asked || peer.cluster.spec.incoming_peering_enabled == PeeringEnabled::Yes) => {
+            Seat::Closed(Why::put_out())
+        }
         _ if !allowed && asked => Seat::Closed(Why::disabled(peer)),
         Some(_) => Seat::At(Where::Here),
         None if pushes(peer) => Seat::At(Where::There),

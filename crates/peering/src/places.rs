@@ -87,6 +87,8 @@ pub(crate) struct Peer<'a> {
     pub(crate) cluster: &'a ForeignCluster,
     /// By which what it signed is recognised.
     pub(crate) key: Option<PublicKey>,
+    /// Whether it is put out: nothing is lent to it.
+    pub(crate) put_out: bool,
     /// What lies in its namespace here; nothing while there is no such namespace.
     pub(crate) here: Option<Table<'a>>,
     /// What lies in our namespace there; nothing while that is not known.
@@ -181,6 +183,7 @@ impl<'a> Peer<'a> {
             names,
             cluster,
             key: usable.and_then(|tenant: &Tenant| tenant.key),
+            put_out: tenant.is_some_and(|tenant| tenant.put_out),
             here: usable.map(|tenant| Table::read(Where::Here, &tenant.name, &index.here, false)),
             there: link.map(|link| Table::read(Where::There, &link.namespace, &link.papers, false)),
             copies: Table::read(Where::Here, namespace, &index.here, true),

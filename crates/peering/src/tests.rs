@@ -27,6 +27,10 @@ enum Act {
     Lend(usize, usize),
     /// One does not lend to another any more.
     Refuse(usize, usize),
+    /// One puts another out.
+    PutOut(usize, usize),
+    /// One lets another in that it had put out.
+    LetIn(usize, usize),
     /// One forgets another.
     Forget(usize, usize),
     /// One shares so many hundredths.
@@ -48,6 +52,8 @@ impl Act {
             Self::Stop(of, from) => world.change(of, from, &outgoing("No")),
             Self::Lend(of, to) => world.change(of, to, &incoming("Yes")),
             Self::Refuse(of, to) => world.change(of, to, &incoming("No")),
+            Self::PutOut(of, other) => world.put_out(of, other, true),
+            Self::LetIn(of, other) => world.put_out(of, other, false),
             Self::Forget(of, other) => world.remove(of, other),
             Self::Share(of, percentage) => {
                 world.policy(of, "share", &json!({ "share": { "percentage": percentage } }));
@@ -150,7 +156,8 @@ fn same_end(story: &Story, expected: &Value, seed: u64) {
 
 /// Stories that have one end.
 static STORIES: LazyLock<Vec<(Story, Value)>> = LazyLock::new(|| {
-    let stories = [PULL, PUSH, CHANGES, LESS, UNPEER, BACK_AGAIN, WITHDRAW, RETURN, FORGET, BOTH_WAYS];
+    let stories =
+        [PULL, PUSH, CHANGES, LESS, UNPEER, BACK_AGAIN, LET_IN, WITHDRAW, RETURN, FORGET, BOTH_WAYS];
     stories
         .into_iter()
         .map(|story| (story.undisturbed().state(), story))
@@ -225,6 +232,20 @@ const BACK_AGAIN: Story = Story {
         Act::Refuse(NORTH, SOUTH),
         Act::Lend(NORTH, SOUTH),
     ],
+};
+
+const PUT_OUT: Story =
+    Story { calls: &[(SOUTH, NORTH)], acts: &[Act::Borrow(SOUTH, NORTH, "3"), Act::PutOut(NORTH, SOUTH)] };
+
+/// The same where the one that lends calls.
+const PUT_OUT_THERE: Story = Story {
+    calls: &[(NORTH, SOUTH)],
+    acts: &[Act::Lend(NORTH, SOUTH), Act::Borrow(SOUTH, NORTH, "3"), Act::PutOut(NORTH, SOUTH)],
+};
+
+const LET_IN: Story = Story {
+    calls: &[(SOUTH, NORTH)],
+    acts: &[Act::Borrow(SOUTH, NORTH, "3"), Act::PutOut(NORTH, SOUTH), Act::LetIn(NORTH, SOUTH)],
 };
 
 const WITHDRAW: Story = Story {
@@ -330,6 +351,29 @@ fn who_parts_leaves_nothing() {
     }
     // Who came by itself and went for good is forgotten.
     assert_eq!(FORGET.undisturbed().sides[NORTH].server.all("foreignclusters").count(), 0);
+}
+
+#[test]
+fn who_is_put_out_is_lent_nothing_until_it_is_let_in() {
+    for story in [PUT_OUT, PUT_OUT_THERE] {
+        let world = story.undisturbed();
+        assert_eq!(cpu(&world.really_sold(NORTH)), 0, "{:#}", world.state());
+        assert_eq!(names(&world), [""; 0]);
+        let side = &world.sides[NORTH];
+        assert!(side.sold().is_empty(), "{}", side.sold());
+        assert_eq!(side.server.all("resourceoffers").count(), 0, "{:#}", world.state());
+        let (_, cluster) = side.server.all("foreignclusters").next().unwrap();
+        let told = cluster["status"]["peeringConditions"].as_array().unwrap();
+        let incoming = told.iter().find(|it| it["type"] == "IncomingPeering").unwrap();
+        assert_eq!((&incoming["status"], &incoming["reason"]), (&json!("Denied"), &json!("PeerPutOut")));
+        assert!(incoming["message"].as_str().unwrap().contains("needs a new token"), "{incoming}");
+    }
+    let ended = PUT_OUT.undisturbed();
+    let (_, contract) = ended.sides[NORTH].server.all("contracts").next().unwrap();
+    let conditions = contract["status"]["conditions"].as_array().unwrap();
+    let ended = conditions.iter().find(|it| it["type"] == "Ended").unwrap();
+    assert_eq!(ended["reason"], "PeerPutOut", "{contract:#}");
+    assert_eq!(cpu(&LET_IN.undisturbed().really_sold(NORTH)), 3000);
 }
 
 #[test]

@@ -15,12 +15,14 @@ mod world;
 
 use std::time::Duration;
 
+use install::NAMESPACE;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::PeeringEnabled;
 use liqo_api::{Contract, ForeignCluster, ResourceOffer, ResourceRequest};
+use liqo_authentication::tokens::{self, NewToken};
 use liqo_sandbox::{ClusterSpec, Component, TestSandbox};
 use papers::{check_log, in_force};
 use serde_json::json;
@@ -42,6 +44,7 @@ async fn who_parts_leaves_nothing_and_can_come_back() {
     unpeering_ends_the_contract_and_keeps_the_acquaintance(&a, &b).await;
     peering_again_right_after_works(&a, &b).await;
     the_provider_may_part_too(&a, &b).await;
+    who_is_put_out_is_out_everywhere_and_comes_back_by_another_token(&a, &b, &at_b).await;
     deleting_the_foreign_cluster_parts_and_the_other_side_forgets(&a, &b).await;
     adding_it_again_right_after_works(&a, &b, &at_b).await;
     the_provider_deletes_the_foreign_cluster(&a, &b).await;
@@ -130,6 +133,57 @@ async fn the_provider_may_part_too(a: &House<'_>, b: &House<'_>) {
     .await;
     b.change("a", json!({ "spec": { "incomingPeeringEnabled": "Auto" } })).await;
     in_force(a, b, "after a refusal", |_| true).await;
+}
+
+/// Its certificate does nothing any more, its contract ends, and nothing stays reserved.
+async fn who_is_put_out_is_out_everywhere_and_comes_back_by_another_token(
+    a: &House<'_>,
+    b: &House<'_>,
+    at_b: &Process,
+) {
+    let contract = in_force(a, b, "before it is put out", |_| true).await;
+    let place = b.tenant(a).await.unwrap().name_any();
+    let requests: Api<ResourceRequest> = Api::namespaced(a.client_at(b).await, &place);
+    requests.list(&ListParams::default()).await.expect("the certificate works");
+    let sold = || at_b.metric("liqo_peering_ledger_sold{resource=\"cpu\"}");
+    eventually("something is sold", || async {
+        if sold().is_some_and(|sold| sold > 0.0) { Ok(()) } else { Err(format!("{:?}", sold())) }
+    })
+    .await;
+
+    let started = Instant::now();
+    for token in tokens::list(&b.client, NAMESPACE).await.unwrap() {
+        tokens::revoke(&b.client, NAMESPACE, &token.id).await.unwrap();
+    }
+    eventually("its certificate does nothing", || async {
+        match requests.list(&ListParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    let told = b.wait_incoming("a", "Denied PeerPutOut").await;
+    assert!(told.message.contains("what it came in by was revoked"), "{}", told.message);
+    eventually("the contract is over, and nothing is sold", || async {
+        let contracts = b.contracts(b, a).await;
+        let ended = |it: &Contract| {
+            let conditions = it.status.iter().flat_map(|status| &status.conditions);
+            let mut ended = conditions.filter(|it| it.type_ == "Ended");
+            it.name_any() != contract.name_any() || ended.any(|it| it.reason == "PeerPutOut")
+        };
+        let over = contracts.iter().all(ended) && sold().unwrap_or_default() == 0.0;
+        if over { Ok(()) } else { Err(format!("{:?} {contracts:?}", sold())) }
+    })
+    .await;
+    println!("who is put out is out everywhere after {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+
+    let (_, token) = tokens::create(&b.client, NAMESPACE, &NewToken::default()).await.unwrap();
+    tokens::keep_remote(&a.client, NAMESPACE, &b.identity.id, &token).await.unwrap();
+    let again = in_force(a, b, "let in again", |_| true).await;
+    assert_ne!(again.name_any(), contract.name_any());
+    let tenant = b.tenant(a).await.unwrap();
+    assert!(!tenant.annotations().contains_key("authentication.liqo.io/put-out"), "{tenant:?}");
 }
 
 async fn deleting_the_foreign_cluster_parts_and_the_other_side_forgets(a: &House<'_>, b: &House<'_>) {

@@ -27,6 +27,8 @@ pub(crate) struct Tenant {
     pub(crate) peer: ClusterId,
     pub(crate) key: KnownKey,
     pub(crate) admitted_by: Option<AdmittedBy>,
+    /// Whether it says that the peer is put out.
+    pub(crate) put_out: bool,
     /// The last time another cluster was refused that said it was this one.
     pub(crate) claim: Option<Claim>,
 }
@@ -100,6 +102,7 @@ impl Tenant {
                 Some(Err(_)) => KnownKey::Unreadable,
             },
             admitted_by: annotation(annotations::ADMITTED_BY).map(AdmittedBy::from),
+            put_out: annotation(annotations::PUT_OUT).is_some(),
             claim: annotation(CLAIM_REFUSED).and_then(Claim::parse),
         })
     }

@@ -203,6 +203,7 @@ impl Executor {
             Next::CreateTenant => self.create_tenant(grant, facts).await?,
             Next::MarkTenant { resource_version } => {
                 let mut patch = json!({ "metadata": { "annotations": self.tenant_annotations(grant) } });
+                patch["metadata"]["annotations"][annotations::PUT_OUT] = serde_json::Value::Null;
                 patch["metadata"]["resourceVersion"] = json!(resource_version);
                 let namespaces = self.cluster_wide::<Namespace>();
                 let written = put(namespaces.patch(&namespace, &patching(), &Patch::Merge(patch))).await?;

@@ -161,7 +161,7 @@ fn tenant(tenant: Option<&Tenant>, grant: &Grant) -> Result<Option<Next>, Refusa
     }
     check_key(&tenant.key, grant.key.as_ref(), &grant.peer.id)?;
     let new_key = tenant.key == KnownKey::None && grant.key.is_some();
-    let marked = !new_key && tenant.admitted_by.as_ref() == Some(&grant.by);
+    let marked = !new_key && !tenant.put_out && tenant.admitted_by.as_ref() == Some(&grant.by);
     Ok((!marked).then(|| Next::MarkTenant { resource_version: tenant.resource_version.clone() }))
 }
 

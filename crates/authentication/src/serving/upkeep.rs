@@ -61,6 +61,18 @@ pub(crate) fn plan_tenant(index: &Index, tenant: &Tenant, now: Timestamp) -> Pla
 
 /// What the house itself needs.
 pub(crate) fn plan_house(index: &Index, now: Timestamp) -> Vec<Step> {
+/// Notes on the namespace that its peer is put out, or no longer is. A ForeignCluster that goes ends the peering in order
+/// itself, and the peer takes part in that.
+fn note_standing(index: &Index, tenant: &Tenant) -> Option<Step> {
+    let going = |cluster: &ForeignCluster| cluster.metadata.deletion_timestamp.is_some();
+    let put_out = index.standing(tenant) == Standing::Revoked;
+    if put_out == tenant.put_out || (put_out && index.cluster_of(&tenant.peer).is_some_and(going)) {
+        return None;
+    }
+    let (name, resource_version) = (tenant.name.clone(), tenant.resource_version.clone());
+    Some(Step::NotePutOut { name, resource_version, put_out })
+}
+
     let mut steps = Vec::new();
     match &index.book.own {
         _ if !index.own_token_exists => steps.push(Step::CreateOwnToken),

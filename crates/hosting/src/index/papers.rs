@@ -6,14 +6,14 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm};
 use kube::ResourceExt;
 use liqo_api::namespace_map::{NamespaceMapStatus, RemoteNamespace};
-use liqo_api::{Contract, NamespaceMap, ResourceOffer, SharingPolicy, labels};
+use liqo_api::{Contract, NamespaceMap, ResourceOffer, SharingPolicy, annotations, labels};
 use liqo_core::Resources;
 use liqo_core::contract::{Enforcement, Terms};
 use liqo_core::names::{ClusterId, PoolName};
 use liqo_core::policy::{Policy, Spec};
 use liqo_core::selector::{Requirement, RequirementSpec};
-use liqo_kit::watch::MetaOnly;
 
+use super::SpaceOnWire;
 use crate::pods::HouseRules;
 
 /// The place of a peer.
@@ -22,15 +22,19 @@ pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) peer: ClusterId,
     pub(crate) deleting: bool,
+    /// Whether the peer is put out: it has no contract here and no rights.
+    pub(crate) put_out: bool,
 }
 
 impl Tenant {
     /// Reads a namespace; `None` if it is no peer's place.
-    pub(crate) fn read(namespace: &MetaOnly) -> Option<Self> {
+    pub(crate) fn read(namespace: &SpaceOnWire) -> Option<Self> {
         let meta = &namespace.metadata;
+        let put_out = meta.annotations.get(annotations::PUT_OUT).is_some();
         let is_tenant = meta.labels.get(labels::TENANT_NAMESPACE) == Some(labels::TRUE);
         let peer = meta.labels.get(labels::CLUSTER_ID).filter(|_| is_tenant)?.parse().ok()?;
-        Some(Self { name: meta.name.to_string(), peer, deleting: meta.deletion_timestamp.is_some() })
+        let deleting = meta.deletion_timestamp.is_some();
+        Some(Self { name: meta.name.to_string(), peer, deleting, put_out })
     }
 }
 

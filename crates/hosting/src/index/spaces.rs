@@ -14,7 +14,7 @@ use crate::objects::POD_SECURITY;
 /// A namespace as it is read.
 #[derive(Deserialize)]
 pub(crate) struct SpaceOnWire {
-    metadata: NotedMeta,
+    pub(super) metadata: NotedMeta,
 }
 
 impl Wire for SpaceOnWire {

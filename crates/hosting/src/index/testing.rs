@@ -42,8 +42,16 @@ impl World {
 
     pub(crate) fn place(&mut self, id: &str) {
         let name = format!("liqo-tenant-{id}");
-        let tenant = Tenant { name: name.clone(), peer: Self::peer(id), deleting: false };
+        let tenant = Tenant { name: name.clone(), peer: Self::peer(id), deleting: false, put_out: false };
         self.index.apply(&Key::cluster(&name), tenant);
+    }
+
+    /// The peer is put out, or let in again.
+    pub(crate) fn put_out(&mut self, id: &str, put_out: bool) {
+        let name = format!("liqo-tenant-{id}");
+        let tenant = Tenant { name: name.clone(), peer: Self::peer(id), deleting: false, put_out };
+        self.index.apply(&Key::cluster(&name), tenant);
+        self.reckon();
     }
 
     pub(crate) fn contract(&mut self, id: &str, resources: &[(&str, &str)], enforcement: Enforcement) {

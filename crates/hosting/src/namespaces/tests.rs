@@ -125,3 +125,21 @@ fn a_map_is_answered_only_when_something_is_new() {
     world.index.apply(&key, map);
     assert!(answer(&world.index, &key).is_none());
 }
+#[test]
+fn who_is_put_out_loses_its_rights_at_once_and_its_namespaces_a_little_later() {
+    let mut world = world();
+    world.build("shop-milan");
+    world.put_out("milan", true);
+    // The contract is not ended yet.
+    assert_eq!(missing(&world), ["shut the consumer out"]);
+    assert_eq!(said(&world)["shop"].reason.as_deref(), Some("NoContract"));
+    let key = Key::namespaced("shop-milan", "liqo-tenant");
+    liqo_kit::Index::<crate::index::Binding>::delete(&mut world.index, &key);
+    assert!(missing(&world).is_empty());
+    world.now = world.now.checked_add(world.settings.grace).unwrap();
+    world.reckon();
+    assert_eq!(missing(&world), ["delete the namespace"]);
+    world.put_out("milan", false);
+    assert_eq!(missing(&world), ["let the consumer in"]);
+}
+

@@ -184,6 +184,7 @@ impl Room {
                 let peer = space.peer.as_ref();
                 peer.is_some_and(|peer| {
                     peers.contains(peer)
+                        || index.is_put_out(peer)
                         || index.claims.spared.contains(peer) != new.spared.contains(peer)
                         || index.tenant_of(peer).is_none()
                 })

@@ -20,6 +20,8 @@ pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) created: Option<Timestamp>,
     pub(crate) deleting: bool,
+    /// Whether the peer is put out: nothing is lent to it.
+    pub(crate) put_out: bool,
     pub(crate) peer: ClusterId,
     /// By which what the peer signed is recognised.
     pub(crate) key: Option<PublicKey>,
@@ -37,6 +39,7 @@ impl Tenant {
             name: namespace.name_any(),
             created: namespace.creation_timestamp().map(|time| time.0),
             deleting: namespace.metadata.deletion_timestamp.is_some(),
+            put_out: namespace.annotations().contains_key(annotations::PUT_OUT),
             peer: namespace.labels().get(labels::CLUSTER_ID)?.parse().ok()?,
             key: key.and_then(|key| key_from_spki(key).ok()),
         })

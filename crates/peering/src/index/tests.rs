@@ -31,7 +31,14 @@ fn put_contract(index: &mut Index, version: &str) {
 fn with_tenant() -> Index {
     let mut index = Index::default();
     let name = "liqo-tenant-south".to_owned();
-    let tenant = Tenant { name: name.clone(), created: None, deleting: false, peer: south(), key: None };
+    let tenant = Tenant {
+        name: name.clone(),
+        created: None,
+        deleting: false,
+        put_out: false,
+        peer: south(),
+        key: None,
+    };
     index.apply(&Key::cluster(&name), tenant);
     index
 }

@@ -36,6 +36,8 @@ enum Kind {
     Parting,
     /// The peer wants something and does not get it.
     Refused,
+    /// The peer is put out, whatever it wants.
+    Out,
     /// The peer wants something, and somebody has to say yes.
     Waiting,
 }
@@ -59,6 +61,12 @@ impl Why {
 
     pub(super) fn removed() -> Self {
         Self::new("PeerRemoved", "the provider has ended the peering", Kind::Parting)
+    }
+
+    pub(super) fn put_out() -> Self {
+        let message =
+            "the provider has put this cluster out: what it came in by was revoked, and it needs a new token";
+        Self::new("PeerPutOut", message, Kind::Out)
     }
 
     pub(super) fn withdrawn(request: &ResourceRequest) -> Self {
@@ -91,6 +99,10 @@ impl Why {
             Kind::Parting => Told::new(Status::Disconnecting, self.reason, self.message.clone()),
             Kind::Refused => {
                 let message = format!("{} asks for resources and is refused: {}", peer.name(), self.message);
+                Told::new(Status::Denied, self.reason, message)
+            }
+            Kind::Out => {
+                let message = format!("{} is lent nothing: {}", peer.name(), self.message);
                 Told::new(Status::Denied, self.reason, message)
             }
             Kind::Waiting => {

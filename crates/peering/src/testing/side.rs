@@ -343,6 +343,7 @@ pub(crate) fn known(other: &Me, namespace_there: Option<&str>) -> Known {
         name: tenant_name(other),
         created: None,
         deleting: false,
+        put_out: false,
         peer: other.id().clone(),
         key: Some(paper::party(&other.identity).unwrap().key),
     };

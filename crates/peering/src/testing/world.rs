@@ -103,6 +103,12 @@ impl World {
         self.sides[of].server.delete("foreignclusters", &key, now);
     }
 
+    /// Puts a peer out, or lets it in again, as the authentication notes it.
+    pub(crate) fn put_out(&mut self, of: usize, peer: usize, put_out: bool) {
+        self.sides[of].peers.get_mut(&peer).unwrap().tenant.put_out = put_out;
+        self.sides[of].tell_of_nodes_and_peers();
+    }
+
     /// A person makes a policy.
     pub(crate) fn policy(&mut self, of: usize, name: &str, spec: &Value) {
         let object = json!({
@@ -266,7 +272,7 @@ impl World {
         let contracts = self.sides.iter().flat_map(|side| side.server.all("contracts"));
         for (_, contract) in contracts {
             let copy = contract["metadata"]["labels"]["liqo.io/replicated"] == json!("true");
-            let over = matches!(contract["status"]["phase"].as_str(), Some("Ended" | "Expired" | "Breached"));
+            let over = matches!(contract["status"]["phase"].as_str(), Some("Ended" | "Expired"));
             let agreed = &contract["status"]["agreed"];
             let (Some(terms), Some(signature)) =
                 (agreed["terms"].as_str(), agreed["providerSignature"].as_str())

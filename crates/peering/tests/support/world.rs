@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
@@ -19,11 +19,11 @@ use liqo_api::{
 };
 use liqo_authentication::tokens::{self, NewToken};
 use liqo_identity::{Identity, Wanted};
-use liqo_kit::Supervisor;
-use liqo_kit::clusters::{ClientConfig, Clusters, client};
+use liqo_kit::clusters::{ClientConfig, Clusters, Credentials, client};
 use liqo_kit::lease::{Campaign, Leadership, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
+use liqo_kit::{ClientSource, Supervisor};
 use liqo_peering::{Clock, Room, Settings};
 use liqo_sandbox::{TestCluster, TestSandbox};
 use serde::de::DeserializeOwned;
@@ -237,6 +237,22 @@ impl<'a> House<'a> {
             format!("discovery.liqo.io/tenant-namespace=true,discovery.liqo.io/cluster-id={}", peer.id());
         let found = namespaces.list(&ListParams::default().labels(&selector)).await.unwrap().items;
         found.into_iter().find(|tenant| tenant.metadata.deletion_timestamp.is_none())
+    }
+
+    /// A client with the certificate that a peer gave us.
+    pub(crate) async fn client_at(&self, peer: &House<'_>) -> kube::Client {
+        let secrets: Api<Secret> = Api::all(self.client.clone());
+        let of = format!("discovery.liqo.io/local-identity=true,discovery.liqo.io/cluster-id={}", peer.id());
+        let found = secrets.list(&ListParams::default().labels(&of)).await.unwrap().items;
+        let kept = found.first().and_then(|secret| secret.data.as_ref()).expect("an identity there");
+        let credentials = Credentials::certificate(
+            std::str::from_utf8(&kept["apiServerUrl"].0).unwrap(),
+            &kept["apiServerCa"].0,
+            &kept["certificate"].0,
+            &kept["private-key"].0,
+        );
+        let (cluster, _) = Clusters::new(ClientConfig::default()).set("peer", credentials.unwrap()).unwrap();
+        cluster.client()
     }
 
     /// All objects of a kind.

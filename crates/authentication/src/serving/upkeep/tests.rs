@@ -1,4 +1,4 @@
-use liqo_api::annotations::ADMITTED_BY;
+use liqo_api::annotations::{ADMITTED_BY, PUT_OUT};
 use serde_json::json;
 
 use super::*;
@@ -44,12 +44,27 @@ fn a_peer_that_is_in_is_left_alone() {
 fn who_was_put_out_loses_its_rights_at_once() {
     let mut index = world();
     index.denied.insert(milan().id.to_string(), denied(later(5)));
-    assert_eq!(words(&index, now()), ["delete binding"]);
+    assert_eq!(words(&index, now()), ["put out", "delete binding"]);
     let mut index = world();
     let (mut record, _) = testing_record(now());
     record.revoked = Some(now());
     index.put_tenant(tenant(&milan().id, &[(ADMITTED_BY, &record.id)]));
-    index.book.peers.insert(record.id.clone(), record);
+    index.book.peers.insert(record.id.clone(), record.clone());
+    assert_eq!(words(&index, now()), ["put out", "delete binding"]);
+    // The other rooms know it by that, also after a restart.
+    let noted = [(ADMITTED_BY, record.id.as_str()), (PUT_OUT, "2026-01-01T00:00:00Z")];
+    index.put_tenant(tenant(&milan().id, &noted));
+    assert_eq!(words(&index, now()), ["delete binding"]);
+    // Whoever came in otherwise meanwhile is in.
+    index.put_tenant(tenant(&milan().id, &[(ADMITTED_BY, "own"), noted[1]]));
+    assert_eq!(words(&index, now()), ["let in"]);
+}
+
+#[test]
+fn who_is_removed_takes_part_in_parting() {
+    let mut index = world();
+    index.denied.insert(milan().id.to_string(), denied(later(5)));
+    index.put_cluster(foreign_cluster("milan", json!({ "deletionTimestamp": now() }), spec()));
     assert_eq!(words(&index, now()), ["delete binding"]);
 }
 
