@@ -60,6 +60,11 @@ pub(crate) trait Mirrored:
         None
     }
 
+    /// What of a copy depends on more than its original and the route.
+    fn around(&self) -> Option<Value> {
+        None
+    }
+
     /// Whether a change is made by deleting the copy and making another.
     fn is_immutable(&self) -> bool {
         false
@@ -147,7 +152,7 @@ pub(crate) fn read_there<K: Mirrored>(object: K) -> There {
     }
 }
 
-/// What a copy's annotation says if it was made from this original for this route.
+/// What a copy's annotation says if it was made from this original for this route, and depends on nothing else.
 pub(crate) fn content(original: &str, route: &Route<'_>) -> String {
     digest(&(TRANSLATION, original, route.home, route.provider, route.namespace, route.storage_class))
 }
@@ -156,12 +161,16 @@ pub(crate) fn content(original: &str, route: &Route<'_>) -> String {
 pub(crate) fn forge<K: Mirrored>(here: &Here, route: &Route<'_>, around: &Around<'_>) -> Option<Value> {
     let object: K = serde_json::from_slice(&here.body).ok()?;
     let mut object = object.adapt(route, around)?;
+    let content = match object.around() {
+        Some(around) => digest(&(content(&here.digest, route), around)),
+        None => content(&here.digest, route),
+    };
     let meta = object.meta_mut();
     let name = meta.name.take().unwrap_or_default();
     meta.name = Some(K::remote_name(&name, route.home));
     meta.namespace = Some(route.remote.to_owned());
     meta.labels = Some(route.labels(meta.labels.as_ref()));
     let notes = meta.annotations.get_or_insert_default();
-    notes.insert(annotations::CONTENT.to_owned(), content(&here.digest, route));
+    notes.insert(annotations::CONTENT.to_owned(), content);
     serde_json::to_value(&object).ok()
 }

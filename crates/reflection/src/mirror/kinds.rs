@@ -171,6 +171,11 @@ impl Mirrored for EndpointSlice {
     fn adapt(self, route: &Route<'_>, around: &Around<'_>) -> Option<Self> {
         super::slices::adapt(self, route, around)
     }
+
+    fn around(&self) -> Option<Value> {
+        // On which nodes stand for the provider, and how addresses are seen from there.
+        serde_json::to_value(&self.endpoints).ok()
+    }
 }
 
 impl Mirrored for Ingress {

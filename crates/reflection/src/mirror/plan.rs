@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use liqo_api::annotations;
 use liqo_kit::Key;
 use serde_json::{Value, json};
 
@@ -120,21 +121,21 @@ fn change(view: &View<'_>, kind: Kind, route: &Route<'_>, here: &Here, there: &T
         let other = there.made_for.as_deref() != Some(&here.uid);
         return (other && !there.deleting).then(|| Step::Delete { uid: there.uid.clone() });
     }
-    let same = *there.content == *content(&here.digest, route) && there.inside == here.inside;
-    if there.deleting || (same && kind != Kind::EndpointSlice) {
+    let kept = there.inside == here.inside;
+    let same = || kept && *there.content == *content(&here.digest, route);
+    if there.deleting || (kind != Kind::EndpointSlice && same()) {
         return None;
     }
-    // Whether endpoints go to a provider at all depends on nodes as well.
+    // Which endpoints go to a provider, and with which addresses, depends on nodes and networks as well.
     let Some(mut object) = kind.forge(here, route, &view.around) else {
         return Some(Step::Delete { uid: there.uid.clone() });
     };
+    if kept && object["metadata"]["annotations"][annotations::CONTENT] == *there.content {
+        return None;
+    }
     if !there.finalizers.is_empty() {
         object["metadata"]["finalizers"] = json!(there.finalizers);
     }
     let (uid, version) = (there.uid.clone(), there.version.clone());
-    match (same, there.immutable) {
-        (true, _) => None,
-        (false, true) => Some(Step::Delete { uid }),
-        (false, false) => Some(Step::Replace { uid, version, object }),
-    }
+    Some(if there.immutable { Step::Delete { uid } } else { Step::Replace { uid, version, object } })
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::mirror::{read_here, read_there};
 use crate::translate::Unchanged;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 /// A namespace `shop` that is `shop-home` at the provider `away`.
 struct World {
@@ -181,4 +182,49 @@ fn of_where_liqo_runs_nothing_goes_but_what_leads_to_its_services() {
     let mut world = World::new().here("a", "1").there(copy);
     world.own = Some("shop");
     assert_eq!(world.step("a"), Some(Step::Delete { uid: "there".into() }));
+}
+
+/// Addresses are seen from providers with this in front of them.
+struct Prefixed(&'static str);
+
+impl crate::translate::Translate for Prefixed {
+    fn to_home(&self, _: &str, address: &str) -> Option<String> {
+        Some(address.to_owned())
+    }
+
+    fn to_provider(&self, _: &str, address: &str) -> Option<String> {
+        Some(format!("{}{address}", self.0))
+    }
+}
+
+#[test]
+fn endpoints_are_written_again_when_their_addresses_are_seen_otherwise_or_their_nodes_turn_out_to_be_there() {
+    let (shop, away): (Arc<str>, Arc<str>) = ("shop".into(), "away".into());
+    let mut world = World::new();
+    world.mirror.seen_here(Kind::EndpointSlice, &shop);
+    world.mirror.seen_there(Kind::EndpointSlice, &shop, &away);
+    let endpoint = |node: &str, address: &str| json!({ "nodeName": node, "addresses": [address] });
+    let slice = json!({ "metadata": { "name": "web-1", "uid": "u" }, "addressType": "IPv4", "ports": [],
+        "endpoints": [endpoint("node-1", "10.0.0.1"), endpoint("liqo-away", "10.0.0.2")] });
+    let here = read_here::<EndpointSlice>(serde_json::from_value(slice).unwrap()).unwrap();
+    world.mirror.put_here(Kind::EndpointSlice, key("web-1"), here);
+    let step = |world: &World, prefix: &'static str, nodes: bool| {
+        let standing = |_: &str| Some(Standing::default());
+        let provider_of = |node: &str| (nodes && node == "liqo-away").then(|| "away".to_owned());
+        let around = Around { translate: &Prefixed(prefix), provider_of: &provider_of };
+        let view = View { home: "home", own: None, mirror: &world.mirror, standing: &standing, around };
+        plan(&view, Kind::EndpointSlice, &key("web-1")).steps.pop().map(|(_, _, step)| step)
+    };
+    let Some(Step::Create { object }) = step(&world, "1", false) else { panic!("it is not made") };
+    let mut made: EndpointSlice = serde_json::from_value(object).unwrap();
+    (made.metadata.uid, made.metadata.resource_version) = (Some("there".into()), Some("7".into()));
+    world.mirror.put_there(Kind::EndpointSlice, key("web-1"), &away, read_there(made));
+    assert_eq!(step(&world, "1", false), None, "nothing has changed");
+    let addresses = |step: Option<Step>| {
+        let Some(Step::Replace { object, .. }) = step else { panic!("{step:?}") };
+        let slice: EndpointSlice = serde_json::from_value(object).unwrap();
+        slice.endpoints.into_iter().flat_map(|it| it.addresses).collect::<Vec<_>>()
+    };
+    assert_eq!(addresses(step(&world, "2", false)), ["210.0.0.1", "210.0.0.2"]);
+    assert_eq!(addresses(step(&world, "1", true)), ["110.0.0.1"]);
 }
