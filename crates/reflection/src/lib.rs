@@ -23,6 +23,7 @@ mod room;
 mod route;
 mod rules;
 mod settings;
+mod strays;
 mod tokens;
 mod translate;
 

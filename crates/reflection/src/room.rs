@@ -40,10 +40,14 @@ mod hand_in;
 mod lead;
 mod links;
 mod nodes;
+mod strays;
 mod tokens;
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);
+
+/// What was told is remembered for so many; then it is told again, which makes no second event.
+const MOST_TOLD: usize = 16_384;
 
 /// The room. Clones share it.
 #[derive(Clone)]
@@ -138,6 +142,15 @@ impl Room {
         if let Some(storage) = &self.0.settings.storage {
             self.watch_claims(storage, supervisor, metrics);
         }
+    }
+
+    /// Whether this process has not told this about the object of this uid, or long ago. It is told from now on.
+    fn is_news(&self, uid: &str, message: &str) -> bool {
+        let mut told = self.0.told.lock();
+        if told.len() >= MOST_TOLD {
+            told.clear();
+        }
+        told.insert(format!("{uid} {message}"))
     }
 
     /// Adds what there is to say about being ready; call it after [`Room::start`].

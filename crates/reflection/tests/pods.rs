@@ -16,6 +16,7 @@ mod world;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -41,6 +42,7 @@ async fn pods_run_elsewhere() {
     what_the_providers_api_server_refuses_is_told(&world).await;
     what_cannot_be_sent_is_told(&world).await;
     a_namespace_that_is_not_mapped_is_told(&world).await;
+    pods_that_go_nowhere_are_told_and_do_not_stay(&world).await;
     pods_of_a_silent_provider_are_not_ready(&world).await;
     what_nobody_wants_is_removed_and_what_is_not_ours_stays(&world).await;
     println!("{}", process.metrics());
@@ -204,6 +206,60 @@ async fn a_namespace_that_is_not_mapped_is_told(world: &World<'_>) {
         .await;
     here.delete("stray", &DeleteParams::default()).await.unwrap();
     world.wait_gone(&here, "stray").await;
+}
+
+/// Those of a DaemonSet that tolerates everything, as kube-proxy does: no kubelet ever sees the one on the virtual node.
+async fn pods_that_go_nowhere_are_told_and_do_not_stay(world: &World<'_>) {
+    let sets: Api<DaemonSet> = world.at_home("default");
+    let set = |version: &str| {
+        let affinity = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [
+            { "matchExpressions": [{ "key": "liqo.io/type", "operator": "NotIn", "values": ["virtual-node"] }] }] } } });
+        json!({
+            "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": { "name": "everywhere", "namespace": "default" },
+            "spec": { "selector": { "matchLabels": { "app": "everywhere" } }, "template": {
+                "metadata": { "labels": { "app": "everywhere" }, "annotations": { "version": version } },
+                "spec": { "tolerations": [{ "operator": "Exists" }], "containers": [{ "name": "main", "image": "nothing" }],
+                    "affinity": if version == "3" { affinity } else { json!({}) } } } },
+        })
+    };
+    create(&sets, &set("1")).await;
+    let first = wait_stray(world, None).await;
+    wait_event(world, "default", &first.name_any(), "OffloadingBackoff").await;
+    // As `kubectl rollout restart` does it: the pod is replaced, and does not end for ever.
+    let apply = PatchParams::apply("test").force();
+    sets.patch("everywhere", &apply, &Patch::Apply(set("2"))).await.unwrap();
+    let second = wait_stray(world, first.uid()).await;
+    // As the reason advises.
+    sets.patch("everywhere", &apply, &Patch::Apply(set("3"))).await.unwrap();
+    world.wait_gone(&world.at_home::<Pod>("default"), &second.name_any()).await;
+    eventually("all others are up to date", || async {
+        let status = sets.get("everywhere").await.unwrap().status.unwrap();
+        let done = status.updated_number_scheduled == Some(status.desired_number_scheduled)
+            && status.number_ready == status.desired_number_scheduled;
+        if done { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
+    sets.delete("everywhere", &DeleteParams::foreground()).await.unwrap();
+    world.wait_gone(&sets, "everywhere").await;
+}
+
+/// The pod of the DaemonSet on the virtual node that says why it does not run, and is not that of this uid.
+async fn wait_stray(world: &World<'_>, other_than: Option<String>) -> Pod {
+    let pods: Api<Pod> = world.at_home("default");
+    let here =
+        ListParams::default().labels("app=everywhere").fields(&format!("spec.nodeName={}", world.node));
+    eventually("the pod on the virtual node says why it waits", || async {
+        let found = pods.list(&here).await.unwrap().items;
+        let told = found.iter().find(|pod| {
+            let status = pod.status.clone().unwrap_or_default();
+            pod.uid() != other_than
+                && status.phase.as_deref() == Some("Pending")
+                && status.reason.as_deref() == Some("OffloadingBackoff")
+                && status.message.is_some_and(|why| why.contains("node affinity"))
+        });
+        told.cloned().ok_or_else(|| format!("{:?}", found.iter().map(|pod| &pod.status).collect::<Vec<_>>()))
+    })
+    .await
 }
 
 async fn pods_of_a_silent_provider_are_not_ready(world: &World<'_>) {

@@ -271,7 +271,7 @@ impl Room {
     /// Tells it in an event, unless this process did already.
     fn tell_once(&self, queue: &Queue, kind: Kind, key: &Key, report: &Report) {
         let Some(uid) = self.0.mirror.read().here(kind, key).map(|here| here.uid.clone()) else { return };
-        if !self.0.told.lock().insert(format!("{uid} {}", report.message)) {
+        if !self.is_news(&uid, &report.message) {
             return;
         }
         let now = self.0.settings.clock.now();

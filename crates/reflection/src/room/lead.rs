@@ -141,7 +141,8 @@ impl Room {
             self.keep_claims(queue),
             self.keep_customs(queue, stop),
             self.keep_fences(),
-            self.keep_nodes()
+            self.keep_nodes(),
+            self.keep_strays(queue)
         );
     }
 
