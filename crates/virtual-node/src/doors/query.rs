@@ -36,6 +36,11 @@ pub(super) fn of_logs(asked: &str, container: &str) -> Result<String, Refused> {
     Ok(join(Some(container), known))
 }
 
+/// Whether logs are asked for that come to no end by themselves.
+pub(super) fn is_followed(path: &str) -> bool {
+    path.split_once('?').is_some_and(|(_, query)| pairs(query).any(|pair| pair == ("follow", "true")))
+}
+
 /// What is asked for about a terminal or a tunnel; the rest is left out.
 pub(super) fn of_streams(asked: &str, container: Option<&str>) -> Result<String, Refused> {
     if let Some(container) = container {

@@ -20,14 +20,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Refused;
+use super::{Refused, query};
 use crate::metrics::VirtualNodeMetrics;
 
 #[cfg(test)]
 mod tests;
 
-/// Logs read at once from one provider: they share connections with everything else that is asked there.
-const LOGS: usize = 32;
+/// Logs read at once from one provider: they share connections with everything else that is asked there. Who comes then waits
+/// for so long.
+const READ: usize = 32;
+const TURN: Duration = Duration::from_secs(20);
+/// Logs followed at once: they share connections with watches, of which there may be more.
+const FOLLOWED: usize = 256;
 /// Terminals and tunnels at once to one provider; each has a connection of its own.
 const UPGRADES: usize = 256;
 /// How long the provider may take to begin its answer.
@@ -51,8 +55,29 @@ pub(super) struct Streams {
 /// The places at one provider.
 #[derive(Clone)]
 struct Places {
-    logs: Arc<Semaphore>,
+    read: Arc<Semaphore>,
+    followed: Arc<Semaphore>,
     upgrades: Arc<Semaphore>,
+}
+
+impl Places {
+    fn new() -> Self {
+        let places = |most| Arc::new(Semaphore::new(most));
+        Self { read: places(READ), followed: places(FOLLOWED), upgrades: places(UPGRADES) }
+    }
+
+    fn are_free(&self) -> bool {
+        let taken = [(&self.read, READ), (&self.followed, FOLLOWED), (&self.upgrades, UPGRADES)];
+        taken.into_iter().all(|(places, most)| places.available_permits() == most)
+    }
+
+    /// A place for reading logs: what is read comes to an end, so it is waited for.
+    async fn for_logs(self, path: &str) -> Option<OwnedSemaphorePermit> {
+        if query::is_followed(path) {
+            return self.followed.try_acquire_owned().ok();
+        }
+        tokio::time::timeout(TURN, self.read.acquire_owned()).await.ok()?.ok()
+    }
 }
 
 /// Something open.
@@ -86,7 +111,7 @@ impl Streams {
 
     /// Reads logs there.
     pub(super) async fn logs(&self, link: &Link, path: &str) -> Result<Response, Refused> {
-        let open = self.open(link, |places| &places.logs)?;
+        let open = self.open(self.places(link).for_logs(path).await)?;
         let request = request(Method::GET, path, HeaderMap::new())?;
         let answer = send(link, request).await?;
         let (parts, body) = answer.into_parts();
@@ -112,7 +137,7 @@ impl Streams {
         link: &Link,
         path: &str,
     ) -> Result<Response, Refused> {
-        let open = self.open(link, |places| &places.upgrades)?;
+        let open = self.open(self.places(link).upgrades.try_acquire_owned().ok())?;
         if !asked.headers().contains_key(UPGRADE) {
             return Err(Refused::new(StatusCode::BAD_REQUEST, "you must use SPDY or WebSocket for this"));
         }
@@ -135,23 +160,18 @@ impl Streams {
         Ok(response)
     }
 
-    fn open(&self, link: &Link, which: impl Fn(&Places) -> &Arc<Semaphore>) -> Result<Open, Refused> {
+    fn places(&self, link: &Link) -> Places {
         let mut all = self.places.lock();
         // Who is gone and has nothing open takes no memory.
-        all.retain(|id, places| {
-            id == link.cluster.id()
-                || places.logs.available_permits() < LOGS
-                || places.upgrades.available_permits() < UPGRADES
-        });
-        let places = all.entry(link.cluster.id().to_owned()).or_insert_with(|| Places {
-            logs: Arc::new(Semaphore::new(LOGS)),
-            upgrades: Arc::new(Semaphore::new(UPGRADES)),
-        });
-        let place = Arc::clone(which(places)).try_acquire_owned();
-        let place = place.map_err(|_| {
+        all.retain(|id, places| id == link.cluster.id() || !places.are_free());
+        all.entry(link.cluster.id().to_owned()).or_insert_with(Places::new).clone()
+    }
+
+    fn open(&self, place: Option<OwnedSemaphorePermit>) -> Result<Open, Refused> {
+        let place = place.ok_or_else(|| {
             Refused::new(
                 StatusCode::TOO_MANY_REQUESTS,
-                "too many logs or terminals are open at this provider",
+                "too many logs or terminals are open at this provider: close some, or try again later",
             )
         })?;
         self.metrics.streams.inc();

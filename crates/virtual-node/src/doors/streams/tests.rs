@@ -38,3 +38,28 @@ fn a_refusal_is_told_in_the_words_of_who_refuses() {
     assert_eq!(reason(b"{}"), "{}");
     assert_eq!(reason(&[0xff, b'a']), "\u{fffd}a");
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_logs_waits_for_a_place_and_who_follows_them_takes_none_from_others() {
+    let places = Places::new();
+    let read = "/api/v1/namespaces/shop/pods/web/log?container=main&tailLines=1";
+    let follow = "/api/v1/namespaces/shop/pods/web/log?container=main&follow=true";
+    let mut followed = Vec::new();
+    for _ in 0..FOLLOWED {
+        followed.push(places.clone().for_logs(follow).await.unwrap());
+    }
+    assert!(places.clone().for_logs(follow).await.is_none(), "there is an end to it");
+    let mut reading = Vec::new();
+    for _ in 0..READ {
+        reading.push(places.clone().for_logs(read).await.unwrap());
+    }
+    let (next, ()) = tokio::join!(places.clone().for_logs(read), async {
+        tokio::time::sleep(TURN / 2).await;
+        drop(reading.pop());
+    });
+    assert!(next.is_some(), "one of them came to its end");
+    assert!(places.clone().for_logs(read).await.is_none(), "nobody waits for ever");
+    assert!(!places.are_free());
+    drop((followed, reading, next));
+    assert!(places.are_free());
+}
