@@ -10,6 +10,7 @@ use liqo_kit::{Index as Indexed, Key, Store};
 
 use crate::claims::Claims;
 use crate::fence::Fence;
+use crate::limits::Limits;
 use crate::pods::{HouseRules, PodFacts, Priority, Shadow};
 
 mod feed;
@@ -52,6 +53,8 @@ pub(crate) struct Index {
     pub(crate) claims: Claims,
     pub(crate) memory: Memory,
     pub(crate) fence: Fence,
+    /// How many objects a namespace of a consumer may have.
+    pub(crate) limits: Limits,
     grants: BTreeMap<ClusterId, Grant>,
     rules: BTreeMap<ClusterId, Arc<HouseRules>>,
     pub(crate) changed: Changed,
@@ -88,6 +91,7 @@ impl Default for Index {
             claims: Claims::default(),
             memory: Memory::default(),
             fence: Fence::default(),
+            limits: Limits::default(),
             grants: BTreeMap::new(),
             rules: BTreeMap::new(),
             changed: Changed { papers: true, all: true, ..Changed::default() },

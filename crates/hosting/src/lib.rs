@@ -12,6 +12,7 @@
 //! # What is promised
 //!
 //! - A consumer gets what its contract says, over all its namespaces, and nothing once it has none.
+//! - It can make so many objects of each kind in a namespace, and no more.
 //! - What runs is made of what is known to be harmless: every field of a pod is passed, forced, dropped or refused by name.
 //! - A pod that runs follows its ShadowPod in all that Kubernetes lets be changed, within the same rules and contract.
 //! - A pod that vanished is made again, one that came to its end is not, also while the consumer is away.
@@ -22,6 +23,7 @@
 mod claims;
 mod fence;
 mod index;
+mod limits;
 mod metrics;
 mod namespaces;
 mod objects;
@@ -30,6 +32,7 @@ mod room;
 mod rules;
 mod settings;
 
+pub use limits::Limits;
 pub use metrics::HostingMetrics;
 pub use room::Room;
 pub use rules::{RULES, TENANT_RULES};

@@ -15,7 +15,8 @@ use liqo_kit::write::{Target, Write};
 use serde_json::{Value, json};
 
 use crate::claims::{Claim, holds};
-use crate::index::{Index, Map, Space};
+use crate::index::{Index, Map, Quota, Space};
+use crate::limits::OBJECT_QUOTA;
 use crate::objects;
 use crate::pods::HouseRules;
 
@@ -62,18 +63,17 @@ pub(crate) fn plan(index: &Index, name: &str) -> Vec<Step> {
         }
         Some(space) if space.deleting => Vec::new(),
         Some(space) if holds(index, name, claim) => {
-            let (quota, binding) = (quota(index, name, claim), binding(index, name, claim));
+            let quotas = quota(index, name, claim).into_iter().chain(object_quota(index, name, claim));
+            let binding = binding(index, name, claim);
             let kinds = note_kinds(index, name, space, claim, &rules);
             let house = relabel(name, space, &rules).or(kinds);
-            house.into_iter().chain(quota).chain(binding).collect()
+            house.into_iter().chain(quotas).chain(binding).collect()
         }
         // The consumer's, for another of its namespaces: what is in it is not this one's.
         Some(space) => remove(index, name, space).into_iter().collect(),
     }
 }
 
-/// Takes away a namespace that was made for a consumer and that nobody wants.
-fn remove(index: &Index, name: &str, space: &Space) -> Option<Step> {
 /// Takes the rights of a consumer that is put out, at once: its namespaces go a little later, as after any contract.
 fn shut_out(index: &Index, name: &str, space: &Space) -> Option<Step> {
     space.peer.as_ref().filter(|peer| index.is_put_out(peer))?;
@@ -82,6 +82,8 @@ fn shut_out(index: &Index, name: &str, space: &Space) -> Option<Step> {
     step("shut the consumer out", Ok(Write::delete(Target::of::<RoleBinding>(key), &found.uid)))
 }
 
+/// Takes away a namespace that was made for a consumer and that nobody wants.
+fn remove(index: &Index, name: &str, space: &Space) -> Option<Step> {
     let peer = space.peer.as_ref()?;
     if space.deleting || index.claims.spared.contains(peer) {
         return None;
@@ -119,22 +121,43 @@ fn quota(index: &Index, name: &str, claim: &Claim) -> Option<Step> {
     let hard = objects::hard(&grant.resources);
     match (grant.enforcement, found) {
         (Enforcement::Hard, None) => {
-            let object = objects::quota(name, &claim.peer, &hard);
+            let object = objects::quota(CONTRACT_QUOTA, name, &claim.peer, &hard);
             step("create the quota", Write::create(target, &object))
         }
-        (Enforcement::Hard, Some(found)) if !are_equal(&found.hard, &hard) => {
-            let mut amounts: BTreeMap<&String, Value> =
-                hard.iter().map(|(name, amount)| (name, json!(amount))).collect();
-            amounts.extend(
-                found.hard.keys().filter(|name| !hard.contains_key(*name)).map(|it| (it, Value::Null)),
-            );
-            let patch = json!({ "spec": { "hard": amounts } });
-            step("change the quota", Write::merge(target, &found.resource_version, &patch))
-        }
+        (Enforcement::Hard, Some(found)) => change_quota("change the quota", target, found, &hard),
         // More than agreed is told, not refused.
         (Enforcement::Soft, Some(found)) => step("delete the quota", Ok(Write::delete(target, &found.uid))),
-        (Enforcement::Hard, Some(_)) | (Enforcement::Soft, None) => None,
+        (Enforcement::Soft, None) => None,
     }
+}
+
+/// How many objects there may be, whatever the contract.
+fn object_quota(index: &Index, name: &str, claim: &Claim) -> Option<Step> {
+    let key = Key::namespaced(name, OBJECT_QUOTA);
+    let found = index.quotas.get(&key);
+    let target = Target::of::<ResourceQuota>(key);
+    let hard = index.limits.hard();
+    let Some(found) = found else {
+        let object = objects::quota(OBJECT_QUOTA, name, &claim.peer, &hard);
+        return step("limit the objects", Write::create(target, &object));
+    };
+    change_quota("change the limits of objects", target, found, &hard)
+}
+
+fn change_quota(
+    what: &'static str,
+    target: Target,
+    found: &Quota,
+    hard: &BTreeMap<String, String>,
+) -> Option<Step> {
+    if are_equal(&found.hard, hard) {
+        return None;
+    }
+    let mut amounts: BTreeMap<&String, Value> =
+        hard.iter().map(|(name, amount)| (name, json!(amount))).collect();
+    amounts.extend(found.hard.keys().filter(|name| !hard.contains_key(*name)).map(|it| (it, Value::Null)));
+    let patch = json!({ "spec": { "hard": amounts } });
+    step(what, Write::merge(target, &found.resource_version, &patch))
 }
 
 /// Whether both say the same amounts, in whatever words.
@@ -235,7 +258,7 @@ fn state(index: &Index, map: &Key, original: &str, name: &str, peer: &ClusterId)
         return Some(terminating(name));
     }
     let missing = plan(index, name);
-    if space.is_some() && missing.is_empty() {
+    if space.is_some() && missing.is_empty() && takes_objects(index, map, original, name) {
         return Some(RemoteNamespace {
             remote_namespace: name.to_owned(),
             phase: MappingPhase::Accepted,
@@ -245,4 +268,12 @@ fn state(index: &Index, map: &Key, original: &str, name: &str, peer: &ClusterId)
     }
     let trouble = missing.iter().find_map(|step| index.memory.troubles.get(step.write.target()));
     trouble.map(|trouble| not_given(FAILED, trouble))
+}
+
+/// Whether the API server takes what the consumer makes in the namespace: not before it has counted what is there. One that was
+/// given stays given while it counts anew.
+fn takes_objects(index: &Index, map: &Key, original: &str, name: &str) -> bool {
+    let told = index.maps.get(map).and_then(|map| map.told.get(original));
+    let given = told.is_some_and(|told| told.phase == MappingPhase::Accepted);
+    given || index.quotas.get(&Key::namespaced(name, OBJECT_QUOTA)).is_some_and(|quota| quota.counted)
 }

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Resource;
 use kube::api::ObjectMeta;
-use liqo_api::names::{CONTRACT_QUOTA, REMOTE_TENANT_BINDING, REMOTE_TENANT_ROLE};
+use liqo_api::names::{REMOTE_TENANT_BINDING, REMOTE_TENANT_ROLE};
 use liqo_api::{ShadowPod, annotations, labels};
 use liqo_core::Resources;
 use liqo_core::canonical::Digest;
@@ -75,11 +75,12 @@ pub(crate) fn namespace(name: &str, claim: &Claim, rules: &HouseRules) -> Namesp
     Namespace { metadata, ..Namespace::default() }
 }
 
-/// What the contract allows, in a namespace of its own; the sum over all namespaces is reckoned before pods are made.
-pub(crate) fn quota(namespace: &str, peer: &ClusterId, hard: &Texts) -> ResourceQuota {
+/// A quota in a namespace of a consumer. What its contract allows is the same in each: the sum over all of them is reckoned
+/// before pods are made.
+pub(crate) fn quota(name: &str, namespace: &str, peer: &ClusterId, hard: &Texts) -> ResourceQuota {
     let hard = hard.iter().map(|(name, amount)| (name.clone(), Quantity(amount.clone()))).collect();
     ResourceQuota {
-        metadata: metadata(CONTRACT_QUOTA, Some(namespace), labels_of(peer)),
+        metadata: metadata(name, Some(namespace), labels_of(peer)),
         spec: Some(ResourceQuotaSpec { hard: Some(hard), ..ResourceQuotaSpec::default() }),
         status: None,
     }

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use liqo_api::names::{CONTRACT_QUOTA, Identity, REMOTE_TENANT_BINDING};
+use liqo_api::names::{Identity, REMOTE_TENANT_BINDING};
 use liqo_api::{Contract, NamespaceMap, ResourceOffer, ShadowPod, SharingPolicy, fence, labels};
 use liqo_kit::health::Checks;
 use liqo_kit::lease::Leadership;
@@ -52,11 +52,13 @@ impl Room {
         settings: Settings,
         identity: watch::Receiver<Option<Identity>>,
     ) -> Self {
+        let index: Shared<Index> = Shared::default();
+        index.write().limits = settings.limits.clone();
         Self(Arc::new(Inner {
             client,
             settings,
             identity,
-            index: Shared::default(),
+            index,
             metrics: HostingMetrics::default(),
             watches: Mutex::default(),
             leading: Mutex::new(None),
@@ -121,7 +123,7 @@ impl Watching<'_> {
         // All of them: a name that is taken is not given to a consumer.
         let all = Scope::all::<Namespace>().metadata_only();
         self.start("namespaces", Watch::projected(client(), all, |it: SpaceOnWire| Space::read(it)));
-        let quotas = Scope::all::<ResourceQuota>().labels(MADE_HERE).fields(named(CONTRACT_QUOTA));
+        let quotas = Scope::all::<ResourceQuota>().labels(MADE_HERE);
         self.start(
             "resourcequotas",
             Watch::projected(client(), quotas, |it: QuotaOnWire| Some(Quota::read(it))),

@@ -4,6 +4,8 @@ use jiff::SignedDuration;
 use liqo_api::names::NamespaceName;
 use liqo_kit::Clock;
 
+use crate::limits::Limits;
+
 /// How long a consumer keeps what runs after its contract ended: long enough for another contract to follow, or for the
 /// consumer to clean up by itself.
 const GRACE: SignedDuration = SignedDuration::from_secs(15);
@@ -23,6 +25,8 @@ pub struct Settings {
     pub grace: SignedDuration,
     /// How many namespaces one consumer may have.
     pub namespaces: usize,
+    /// How many objects one of them may have.
+    pub limits: Limits,
     /// Writes under way at once.
     pub writes: usize,
     /// The clock.
@@ -37,6 +41,7 @@ impl Settings {
             pod: pod.into(),
             grace: GRACE,
             namespaces: NAMESPACES,
+            limits: Limits::default(),
             writes: WRITES,
             clock: Clock::system(),
         }

@@ -38,6 +38,7 @@ async fn consumers_get_namespaces_and_pods_by_their_contracts() {
 
     without_a_contract_there_is_nothing(&milan).await;
     a_namespace_comes_with_all_it_needs(&provider, &milan).await;
+    objects_have_an_end(&provider, &milan).await;
     names_of_others_are_not_given(&provider, &milan, &turin).await;
     what_somebody_changes_is_put_right(&provider, &milan).await;
     a_pod_lives_as_long_as_it_is_wanted(&provider, &milan).await;
@@ -47,8 +48,8 @@ async fn consumers_get_namespaces_and_pods_by_their_contracts() {
     nothing_is_written_while_nothing_changes(&provider, process).await;
     let process = provider.start().await;
     a_namespace_that_is_not_asked_for_goes(&provider, &milan).await;
-    without_its_contract_a_consumer_has_nothing(&provider, &milan).await;
     who_is_put_out_loses_its_rights_at_once(&provider, &milan).await;
+    without_its_contract_a_consumer_has_nothing(&provider, &milan).await;
     without_its_place_a_consumer_has_nothing(&provider, &turin).await;
     drop(process);
 }
@@ -87,6 +88,43 @@ async fn a_namespace_comes_with_all_it_needs(provider: &Provider<'_>, milan: &Co
         serde_json::from_value(json!({ "metadata": { "name": "own" }, "spec": pod("1m") })).unwrap();
     assert!(milan.create("shop-milan", &own).await.unwrap_err().starts_with("403"));
     assert!(pods.list(&ListParams::default()).await.is_ok());
+}
+
+/// A consumer that would fill the store is refused, in words that say what there is too much of, and nobody else.
+async fn objects_have_an_end(provider: &Provider<'_>, milan: &Consumer<'_>) {
+    let config = |n: u32| ConfigMap {
+        metadata: kube::api::ObjectMeta { name: Some(format!("fill-{n}")), ..Default::default() },
+        ..ConfigMap::default()
+    };
+    let mut made = 0;
+    let said = loop {
+        match milan.create("shop-milan", &config(made)).await {
+            Ok(()) => made += 1,
+            Err(said) => break said,
+        }
+        assert!(made <= MOST_CONFIG_MAPS, "there is no end");
+    };
+    // Two were there: the one of Kubernetes itself, and one that was made before.
+    assert!(made >= MOST_CONFIG_MAPS - 2, "{made}: {said}");
+    assert!(said.starts_with("403"), "{said}");
+    assert!(said.contains("exceeded quota: liqo-objects") && said.contains("count/configmaps=1"), "{said}");
+    let quota = provider.api::<ResourceQuota>("shop-milan").get("liqo-objects").await.unwrap();
+    let hard = quota.spec.unwrap().hard.unwrap();
+    for kind in ["secrets", "services", "persistentvolumeclaims"] {
+        assert!(hard.contains_key(&format!("count/{kind}")), "{kind}: {hard:?}");
+    }
+    // The consumer cannot give itself more.
+    let more = json!({ "spec": { "hard": { "count/configmaps": "1000000" } } });
+    let quotas = milan.api::<ResourceQuota>("shop-milan");
+    let refused = quotas.patch("liqo-objects", &PatchParams::default(), &Patch::Merge(&more)).await;
+    assert!(matches!(refused, Err(kube::Error::Api(status)) if status.code == 403));
+    // What is given back may be used again.
+    let configs = milan.api::<ConfigMap>("shop-milan");
+    for n in 0..made {
+        configs.delete(&format!("fill-{n}"), &DeleteParams::default()).await.unwrap();
+    }
+    let again = config(0);
+    eventually("there is room again", || milan.create("shop-milan", &again)).await;
 }
 
 async fn names_of_others_are_not_given(provider: &Provider<'_>, milan: &Consumer<'_>, turin: &Consumer<'_>) {
@@ -338,31 +376,6 @@ async fn a_namespace_that_is_not_asked_for_goes(provider: &Provider<'_>, milan: 
     milan.wait_told("map", "shop", Accepted, "").await;
 }
 
-async fn without_its_contract_a_consumer_has_nothing(provider: &Provider<'_>, milan: &Consumer<'_>) {
-    milan.end().await;
-    // One that is signed in time is as good as the one before.
-    milan.sign(&AGREED, Enforcement::Hard).await;
-    milan.want("shop-milan", "goes-on", &pod("1m")).await.unwrap();
-    milan.wait_pod("shop-milan", "goes-on", |_| true).await;
-    milan.end().await;
-    wait_no_namespace(provider, "shop-milan").await;
-    milan.wait_told("map", "shop", CreationLoopBackOff, "NoContract").await;
-}
-
-async fn without_its_place_a_consumer_has_nothing(provider: &Provider<'_>, turin: &Consumer<'_>) {
-    let namespaces: Api<Namespace> = Api::all(provider.client.clone());
-    namespaces.delete(&turin.place, &DeleteParams::default()).await.unwrap();
-    wait_no_namespace(provider, "shop-turin").await;
-}
-
-async fn wait_no_namespace(provider: &Provider<'_>, name: &str) {
-    let namespaces: Api<Namespace> = Api::all(provider.client.clone());
-    eventually(&format!("{name} goes"), || async {
-        let found = namespaces.get_opt(name).await.unwrap();
-        found.map_or(Ok(()), |found| Err(format!("{:?} {:?}", found.metadata, found.status)))
-    })
-    .await;
-}
 /// While its contract is still in force: nobody has ended it yet.
 async fn who_is_put_out_loses_its_rights_at_once(provider: &Provider<'_>, milan: &Consumer<'_>) {
     let namespaces: Api<Namespace> = Api::all(provider.client.clone());
@@ -406,3 +419,28 @@ async fn who_is_put_out_loses_its_rights_at_once(provider: &Provider<'_>, milan:
     .await;
 }
 
+async fn without_its_contract_a_consumer_has_nothing(provider: &Provider<'_>, milan: &Consumer<'_>) {
+    milan.end().await;
+    // One that is signed in time is as good as the one before.
+    milan.sign(&AGREED, Enforcement::Hard).await;
+    milan.want("shop-milan", "goes-on", &pod("1m")).await.unwrap();
+    milan.wait_pod("shop-milan", "goes-on", |_| true).await;
+    milan.end().await;
+    wait_no_namespace(provider, "shop-milan").await;
+    milan.wait_told("map", "shop", CreationLoopBackOff, "NoContract").await;
+}
+
+async fn without_its_place_a_consumer_has_nothing(provider: &Provider<'_>, turin: &Consumer<'_>) {
+    let namespaces: Api<Namespace> = Api::all(provider.client.clone());
+    namespaces.delete(&turin.place, &DeleteParams::default()).await.unwrap();
+    wait_no_namespace(provider, "shop-turin").await;
+}
+
+async fn wait_no_namespace(provider: &Provider<'_>, name: &str) {
+    let namespaces: Api<Namespace> = Api::all(provider.client.clone());
+    eventually(&format!("{name} goes"), || async {
+        let found = namespaces.get_opt(name).await.unwrap();
+        found.map_or(Ok(()), |found| Err(format!("{:?} {:?}", found.metadata, found.status)))
+    })
+    .await;
+}

@@ -8,6 +8,7 @@ use liqo_core::names::ClusterId;
 use liqo_kit::Key;
 use liqo_kit::watch::{Identity, Meta, NotedMeta, Wire};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::objects::POD_SECURITY;
 
@@ -74,12 +75,20 @@ fn key(text: &str) -> Key {
     }
 }
 
-/// A quota as it is read: without its status, which changes with every pod.
+/// A quota as it is read: of its status, which changes with every pod, only what is counted, not how many there are.
 #[derive(Deserialize)]
 pub(crate) struct QuotaOnWire {
     metadata: Meta,
     #[serde(default)]
     spec: QuotaSpec,
+    #[serde(default)]
+    status: QuotaStatus,
+}
+
+#[derive(Default, Deserialize)]
+struct QuotaStatus {
+    #[serde(default)]
+    used: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -100,17 +109,21 @@ pub(crate) struct Quota {
     pub(crate) uid: Box<str>,
     pub(crate) resource_version: Box<str>,
     pub(crate) hard: BTreeMap<String, String>,
+    /// Whether all that it limits is counted; until then, the API server refuses all of it.
+    pub(crate) counted: bool,
 }
 
 impl Quota {
     pub(crate) fn read(quota: QuotaOnWire) -> Self {
         let Meta { uid, resource_version, .. } = quota.metadata;
-        Self { uid, resource_version, hard: quota.spec.hard }
+        let hard = quota.spec.hard;
+        let counted = hard.keys().all(|name| quota.status.used.contains_key(name));
+        Self { uid, resource_version, hard, counted }
     }
 
     /// Whether both allow the same.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.uid == other.uid && self.hard == other.hard
+        self.uid == other.uid && self.hard == other.hard && self.counted == other.counted
     }
 }
 

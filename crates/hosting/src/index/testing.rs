@@ -136,8 +136,10 @@ impl World {
         self.put_namespace(&object);
         let grant = self.index.grant(&claim.peer).unwrap();
         let hard = objects::hard(&grant.resources);
-        let quota = Quota { uid: "q".into(), resource_version: "1".into(), hard };
-        self.index.apply(&Key::namespaced(name, "liqo-contract"), quota);
+        let quota = |hard| Quota { uid: "q".into(), resource_version: "1".into(), hard, counted: true };
+        self.index.apply(&Key::namespaced(name, "liqo-contract"), quota(hard));
+        let limits = self.index.limits.hard();
+        self.index.apply(&Key::namespaced(name, "liqo-objects"), quota(limits));
         let binding = Binding::read(objects::binding(name, &claim.peer));
         self.index.apply(&Key::namespaced(name, "liqo-tenant"), binding);
         self.reckon();

@@ -37,13 +37,46 @@ fn a_namespace_is_accepted_once_all_is_in_it() {
 }
 
 #[test]
+fn a_namespace_is_given_when_what_may_be_in_it_is_counted_and_stays_given() {
+    let mut world = world();
+    world.build("shop-milan");
+    let key = Key::namespaced("shop-milan", "liqo-objects");
+    let quota = world.index.quotas.get(&key).unwrap().clone();
+    world.index.apply(&key, Quota { counted: false, ..quota.clone() });
+    assert!(missing(&world).is_empty());
+    assert!(said(&world).is_empty(), "whatever the consumer would make in it is refused");
+    world.index.apply(&key, quota.clone());
+    let map = World::map_key("milan", "map");
+    let told = Map { told: said(&world), ..world.index.maps.get(&map).unwrap().clone() };
+    assert_eq!(told.told["shop"].phase, MappingPhase::Accepted);
+    world.index.apply(&map, told);
+    world.index.apply(&key, Quota { counted: false, ..quota });
+    assert_eq!(said(&world)["shop"].phase, MappingPhase::Accepted);
+}
+
+#[test]
+fn objects_are_limited_whatever_the_contract_and_whoever_changed_that() {
+    let mut world = world();
+    world.build("shop-milan");
+    world.contract("milan", AGREED, Enforcement::Soft);
+    assert_eq!(missing(&world), ["delete the quota"]);
+    let key = Key::namespaced("shop-milan", "liqo-objects");
+    let mut quota = world.index.quotas.get(&key).unwrap().clone();
+    quota.hard.insert("count/secrets".to_owned(), "1000000".to_owned());
+    world.index.apply(&key, quota);
+    assert_eq!(missing(&world), ["delete the quota", "change the limits of objects"]);
+    liqo_kit::Index::<Quota>::delete(&mut world.index, &key);
+    assert_eq!(missing(&world), ["delete the quota", "limit the objects"]);
+}
+
+#[test]
 fn amounts_in_other_words_are_the_same() {
     let mut world = world();
     world.build("shop-milan");
     let hard = [("requests.cpu", "4000m"), ("requests.memory", "8192Mi"), ("pods", "10")];
     let hard = hard.map(|(name, amount)| (name.to_owned(), amount.to_owned())).into();
     let key = Key::namespaced("shop-milan", "liqo-contract");
-    world.index.apply(&key, Quota { uid: "q".into(), resource_version: "2".into(), hard });
+    world.index.apply(&key, Quota { uid: "q".into(), resource_version: "2".into(), hard, counted: true });
     assert!(missing(&world).is_empty());
     world.contract("milan", &[("cpu", "2")], Enforcement::Hard);
     assert_eq!(missing(&world), ["change the quota"]);
@@ -104,6 +137,24 @@ fn a_namespace_that_goes_is_told_until_it_is_gone() {
 }
 
 #[test]
+fn who_is_put_out_loses_its_rights_at_once_and_its_namespaces_a_little_later() {
+    let mut world = world();
+    world.build("shop-milan");
+    world.put_out("milan", true);
+    // The contract is not ended yet.
+    assert_eq!(missing(&world), ["shut the consumer out"]);
+    assert_eq!(said(&world)["shop"].reason.as_deref(), Some("NoContract"));
+    let key = Key::namespaced("shop-milan", "liqo-tenant");
+    liqo_kit::Index::<crate::index::Binding>::delete(&mut world.index, &key);
+    assert!(missing(&world).is_empty());
+    world.now = world.now.checked_add(world.settings.grace).unwrap();
+    world.reckon();
+    assert_eq!(missing(&world), ["delete the namespace"]);
+    world.put_out("milan", false);
+    assert_eq!(missing(&world), ["let the consumer in"]);
+}
+
+#[test]
 fn a_namespace_of_somebody_is_never_touched() {
     let mut world = World::new().namespace("shop-milan");
     assert!(missing(&world).is_empty());
@@ -125,21 +176,3 @@ fn a_map_is_answered_only_when_something_is_new() {
     world.index.apply(&key, map);
     assert!(answer(&world.index, &key).is_none());
 }
-#[test]
-fn who_is_put_out_loses_its_rights_at_once_and_its_namespaces_a_little_later() {
-    let mut world = world();
-    world.build("shop-milan");
-    world.put_out("milan", true);
-    // The contract is not ended yet.
-    assert_eq!(missing(&world), ["shut the consumer out"]);
-    assert_eq!(said(&world)["shop"].reason.as_deref(), Some("NoContract"));
-    let key = Key::namespaced("shop-milan", "liqo-tenant");
-    liqo_kit::Index::<crate::index::Binding>::delete(&mut world.index, &key);
-    assert!(missing(&world).is_empty());
-    world.now = world.now.checked_add(world.settings.grace).unwrap();
-    world.reckon();
-    assert_eq!(missing(&world), ["delete the namespace"]);
-    world.put_out("milan", false);
-    assert_eq!(missing(&world), ["let the consumer in"]);
-}
-

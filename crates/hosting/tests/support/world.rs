@@ -19,7 +19,7 @@ use liqo_core::Resources;
 use liqo_core::canonical::Digest;
 use liqo_core::contract::{Clauses, Enforcement, Party, PublicKey, ServiceLevel, Terms};
 use liqo_core::pools::{Pool, Pools};
-use liqo_hosting::{Room, Settings};
+use liqo_hosting::{Limits, Room, Settings};
 use liqo_kit::Supervisor;
 use liqo_kit::lease::{Campaign, LeaseConfig};
 use liqo_kit::watch::WatchMetrics;
@@ -39,6 +39,8 @@ pub(crate) const US: &str = "provider-id";
 pub(crate) const GRACE: SignedDuration = SignedDuration::from_secs(3);
 /// Namespaces of one consumer, in these tests.
 pub(crate) const MOST: usize = 8;
+/// ConfigMaps of one namespace, in these tests.
+pub(crate) const MOST_CONFIG_MAPS: u32 = 20;
 
 /// Waits until `check` returns something, and shows what it last said if it does not in time.
 pub(crate) async fn eventually<T, F, Fut>(what: &str, mut check: F) -> T
@@ -74,6 +76,7 @@ impl<'a> Provider<'a> {
         let settings = Settings {
             grace: GRACE,
             namespaces: MOST,
+            limits: Limits::default().with("count/configmaps", MOST_CONFIG_MAPS),
             ..Settings::new(NAMESPACE.parse().unwrap(), "manager-0")
         };
         Self { cluster, client, settings }
