@@ -182,8 +182,6 @@ pub enum ContractPhase {
     Expired,
     /// Somebody ended it.
     Ended,
-    /// It was ended because it was not kept.
-    Breached,
 }
 
 impl ContractPhase {
@@ -194,6 +192,6 @@ impl ContractPhase {
 
     /// Whether nothing can come any more.
     pub const fn is_over(self) -> bool {
-        matches!(self, Self::Refused | Self::Expired | Self::Ended | Self::Breached)
+        matches!(self, Self::Refused | Self::Expired | Self::Ended)
     }
 }

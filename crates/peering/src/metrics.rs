@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use liqo_api::contract::ContractPhase;
+use liqo_api::contract::{CAPACITY_BACKED, ContractPhase, WITHIN_AGREED};
 use liqo_api::foreign_cluster::{PeeringConditionStatus as Status, PeeringConditionType as Part};
 use liqo_core::Resources;
 use liqo_core::names::ClusterId;
@@ -18,10 +18,11 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
-use crate::index::Index;
+use crate::index::{Deal, Index};
 use crate::lending::ledger;
 use crate::places::Me;
 use crate::settings::Settings;
+use crate::standing::is_true;
 use crate::status;
 
 #[cfg(test)]
@@ -45,6 +46,12 @@ struct ContractLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BrokenLabels {
+    role: &'static str,
+    obligation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResourceLabel {
     resource: String,
 }
@@ -57,6 +64,7 @@ pub struct PeeringMetrics {
     peers: Family<PhaseLabels, Gauge>,
     durations: Family<PhaseLabels, Histogram>,
     contracts: Family<ContractLabels, Gauge>,
+    broken: Family<BrokenLabels, Gauge>,
     unreachable: Gauge,
     sold: Amounts,
     free: Amounts,
@@ -87,6 +95,7 @@ impl Default for PeeringMetrics {
             // 10 ms to 80 s, and what takes longer.
             durations: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.01, 2.0, 14))),
             contracts: Family::default(),
+            broken: Family::default(),
             unreachable: Gauge::default(),
             sold: Family::default(),
             free: Family::default(),
@@ -106,6 +115,8 @@ impl PeeringMetrics {
         registry.register("phase_duration_seconds", durations, self.durations.clone());
         let contracts = "Contracts by our part in them and by phase";
         registry.register("contracts", contracts, self.contracts.clone());
+        let broken = "Contracts in force that are not kept, by our part in them: promised capacity is missing, or more is used";
+        registry.register("contracts_broken", broken, self.broken.clone());
         let unreachable = "Other clusters that should be reached and do not answer";
         registry.register("peers_unreachable", unreachable, self.unreachable.clone());
         let sold = "What is promised to other clusters by contracts, by resource";
@@ -118,6 +129,7 @@ impl PeeringMetrics {
     pub(crate) fn show(&self, index: &Index, me: &Me, settings: &Settings) -> Duration {
         self.show_peers(index);
         self.show_contracts(index, me);
+        self.show_broken(index, me);
         let troubled = index.links.values().filter(|link| link.trouble.is_some()).count();
         self.unreachable.set(i64::try_from(troubled).unwrap_or(i64::MAX));
         let rest = self.rest(index);
@@ -148,6 +160,7 @@ impl PeeringMetrics {
     pub(crate) fn clear(&self) {
         self.peers.clear();
         self.contracts.clear();
+        self.broken.clear();
         self.unreachable.set(0);
         self.sold.clear();
         self.free.clear();
@@ -202,8 +215,7 @@ impl PeeringMetrics {
     fn show_contracts(&self, index: &Index, me: &Me) {
         let mut counts: BTreeMap<(&'static str, &'static str), i64> = BTreeMap::new();
         for (_, deal) in index.here.contracts.iter() {
-            let role = if deal.spec.provider_id == me.id().as_str() { "provider" } else { "consumer" };
-            *counts.entry((role, contract_word(deal.phase()))).or_default() += 1;
+            *counts.entry((role(deal, me), contract_word(deal.phase()))).or_default() += 1;
         }
         for role in ["provider", "consumer"] {
             for phase in CONTRACT_PHASES.map(contract_word) {
@@ -212,6 +224,24 @@ impl PeeringMetrics {
             }
         }
     }
+
+    fn show_broken(&self, index: &Index, me: &Me) {
+        let in_force =
+            || index.here.contracts.iter().map(|(_, deal)| deal).filter(|it| it.phase().is_in_force());
+        for role_ in ["provider", "consumer"] {
+            for (kind, obligation) in [(CAPACITY_BACKED, "capacity"), (WITHIN_AGREED, "use")] {
+                let is_broken = |deal: &Deal| deal.condition(kind).is_some_and(|it| !is_true(it));
+                let count = in_force().filter(|deal| role(deal, me) == role_ && is_broken(deal)).count();
+                let labels = BrokenLabels { role: role_, obligation };
+                self.broken.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+            }
+        }
+    }
+}
+
+/// Our part in a contract.
+fn role(deal: &Deal, me: &Me) -> &'static str {
+    if deal.spec.provider_id == me.id().as_str() { "provider" } else { "consumer" }
 }
 
 /// What a cluster would be offered that has no labels and nothing yet.
@@ -256,14 +286,13 @@ fn phase_word(status: Status) -> &'static str {
     PHASES.iter().find(|(known, _)| *known == status).map_or("none", |(_, word)| word)
 }
 
-const CONTRACT_PHASES: [ContractPhase; 7] = [
+const CONTRACT_PHASES: [ContractPhase; 6] = [
     ContractPhase::Proposed,
     ContractPhase::Active,
     ContractPhase::Amending,
     ContractPhase::Refused,
     ContractPhase::Expired,
     ContractPhase::Ended,
-    ContractPhase::Breached,
 ];
 
 fn contract_word(phase: ContractPhase) -> &'static str {
@@ -274,6 +303,5 @@ fn contract_word(phase: ContractPhase) -> &'static str {
         ContractPhase::Refused => "refused",
         ContractPhase::Expired => "expired",
         ContractPhase::Ended => "ended",
-        ContractPhase::Breached => "breached",
     }
 }

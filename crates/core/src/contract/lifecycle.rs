@@ -4,12 +4,12 @@
 //!              consumer signs        provider signs          amendment proposed
 //!  Proposed ──────────────▶ ConsumerSigned ──────▶ Active ◀──────────────────▶ Amending
 //!     │                          │                   │      signed or dropped      │
-//!     └──────────────────────────┴───── ended by either side, breached, or ────────┘
+//!     └──────────────────────────┴───── ended by either side, or ──────────────────┘
 //!                                       expired at its end
 //! ```
 //!
-//! Nothing comes after `Expired`, `Ended` and `Breached`. Telling the same thing twice changes nothing, as a crash may
-//! come between an event and its being written down.
+//! Nothing comes after `Expired` and `Ended`. That somebody does not keep a contract is told, and ends nothing by itself.
+//! Telling the same thing twice changes nothing, as a crash may come between an event and its being written down.
 
 use jiff::Timestamp;
 
@@ -39,8 +39,6 @@ pub enum State {
     Expired,
     /// Somebody ended it, or it was never signed.
     Ended,
-    /// It was ended because it was not kept.
-    Breached,
 }
 
 /// What happened.
@@ -58,8 +56,6 @@ pub enum Event {
     AmendmentDropped,
     /// Somebody ends the contract.
     Ended,
-    /// It is ended because it was not kept.
-    Breached,
 }
 
 /// A contract's state, with what its future depends on.
@@ -118,7 +114,7 @@ pub enum Action {
 impl State {
     /// Whether nothing can come any more; nothing is reserved for such a contract.
     pub const fn is_over(self) -> bool {
-        matches!(self, Self::Expired | Self::Ended | Self::Breached)
+        matches!(self, Self::Expired | Self::Ended)
     }
 
     /// Whether both have signed and the contract is in force.
@@ -140,7 +136,6 @@ impl Event {
             Self::AmendmentSigned(_) => "a signed amendment",
             Self::AmendmentDropped => "a dropped amendment",
             Self::Ended => "an end",
-            Self::Breached => "an end by breach",
         }
     }
 }
@@ -166,13 +161,11 @@ impl Lifecycle {
             (State::Amending, Event::AmendmentSigned(_) | Event::AmendmentDropped) => State::Active,
             (State::Active, Event::AmendmentSigned(terms)) if !self.is_valid_as(terms) => State::Active,
             (state, Event::Ended) if !state.is_over() => State::Ended,
-            (state, Event::Breached) if state.is_in_force() => State::Breached,
             // What is so already was told twice.
             (State::ConsumerSigned, Event::ConsumerSigned)
             | (State::Active, Event::ProviderSigned | Event::AmendmentDropped | Event::AmendmentSigned(_))
             | (State::Amending, Event::AmendmentProposed)
-            | (State::Ended, Event::Ended)
-            | (State::Breached, Event::Breached) => return Ok(*self),
+            | (State::Ended, Event::Ended) => return Ok(*self),
             (state, event) => return Err(NotPossible::State { state, event: event.name() }),
         };
         if event.is_signature() && now >= self.not_after {

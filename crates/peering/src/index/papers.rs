@@ -84,7 +84,7 @@ impl Deal {
 
     /// Whether nothing can come any more. One that was refused can be proposed anew.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase(), ContractPhase::Expired | ContractPhase::Ended | ContractPhase::Breached)
+        matches!(self.phase(), ContractPhase::Expired | ContractPhase::Ended)
     }
 
     /// Whether it is, or may yet be, in force.

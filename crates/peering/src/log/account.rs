@@ -51,7 +51,6 @@ impl Account {
             over: match status.phase {
                 ContractPhase::Expired => Some(Event::Expired),
                 ContractPhase::Ended => Some(Event::Ended),
-                ContractPhase::Breached => Some(Event::Breached),
                 ContractPhase::Proposed
                 | ContractPhase::Active
                 | ContractPhase::Amending

@@ -295,7 +295,7 @@ fn an_account_is_what_the_status_says() {
         (status(ContractPhase::Amending, "False"), None, true),
         (status(ContractPhase::Expired, "Unknown"), Some(Event::Expired), false),
         (status(ContractPhase::Ended, "True"), Some(Event::Ended), false),
-        (status(ContractPhase::Breached, "False"), Some(Event::Breached), true),
+        (status(ContractPhase::Ended, "False"), Some(Event::Ended), true),
     ] {
         let account = Account::of(&terms, &status);
         assert_eq!((account.over, account.broken, account.digest), (over, broken, terms.digest()));
