@@ -81,8 +81,6 @@ pub(crate) struct Received {
     pub(crate) rotation: Option<String>,
     /// Who gave it.
     pub(crate) peer: PeerIdentity,
-    /// Whether it is proven that it was that cluster.
-    pub(crate) verified: bool,
 }
 
 impl Attempt {

@@ -134,8 +134,8 @@ impl Caller {
         if *try_first {
             try_out(&obtained, &ready.me).await?;
         }
-        let (rotation, verified) = (rotation.clone(), trust.is_verified());
-        Ok(Found::Certificate(Box::new(Received { obtained, at: now, rotation, peer, verified })))
+        let rotation = rotation.clone();
+        Ok(Found::Certificate(Box::new(Received { obtained, at: now, rotation, peer })))
     }
 
     /// Forgets what is about ForeignClusters that do not exist any more.

@@ -300,10 +300,11 @@ impl Caller<'_> {
         Told::new(Status::Error, "NoTenantNamespace", message)
     }
 
-    /// What a peer that was proven to be itself told of its key is remembered. Returns whether that is still to be done.
+    /// What a peer told of its key is remembered, and no other is its key from then on. Whoever sets insecureSkipTLSVerify
+    /// trusts the first that answers. Returns whether that is still to be done.
     fn note_key(&mut self, tenant: &Tenant) -> bool {
         let received = self.attempt().and_then(|attempt| attempt.obtained.as_ref());
-        let Some(received) = received.filter(|received| received.verified) else { return false };
+        let Some(received) = received else { return false };
         let (KnownKey::None, Some(key)) = (&tenant.key, &received.peer.public_key) else { return false };
         let annotations = [(annotations::PEER_PUBLIC_KEY.to_owned(), key_to_base64(key))].into();
         let (name, resource_version) = (tenant.name.clone(), tenant.resource_version.clone());
@@ -399,10 +400,14 @@ impl Caller<'_> {
         let until = certified.not_after;
         let spec = &self.cluster.spec;
         if spec.insecure_skip_tls_verify && spec.auth_fingerprint.is_none() {
+            let known = match self.known_key(&peer.id) {
+                KnownKey::Key(key) => format!("the key {} was believed at the first call", key.fingerprint()),
+                KnownKey::None | KnownKey::Unreadable => "it told no key".to_owned(),
+            };
             let message = format!(
-                "we have an identity at {} until {until}, but it is not proven that it is {}: insecureSkipTLSVerify is \
-                 set; set authFingerprint instead",
-                peer.name, peer.name
+                "we have an identity at {name} until {until}, but it is not proven that it is {name}: \
+                 insecureSkipTLSVerify is set, and {known}; set authFingerprint instead",
+                name = peer.name
             );
             return Some(Told::new(Status::Established, "AuthenticatedInsecurely", message));
         }

@@ -111,8 +111,7 @@ impl World {
                 self.issued += 1;
                 let obtained = obtained(home(), self.at, self.life, &format!("digest-{}", self.issued));
                 let rotation = rotation.clone();
-                let verified = !self.cluster().spec.insecure_skip_tls_verify;
-                let received = Received { obtained, at: self.at, rotation, peer, verified };
+                let received = Received { obtained, at: self.at, rotation, peer };
                 attempt = Attempt { obtained: Some(received), ..Attempt::new(basis) };
             }
         }
@@ -384,11 +383,15 @@ fn a_peer_that_calls_us_is_not_called() {
 }
 
 #[test]
-fn an_identity_without_verified_tls_says_so_and_notes_no_key() {
+fn an_identity_without_verified_tls_says_so_and_that_the_first_key_was_believed() {
     let mut world = World::new(json!({ "foreignAuthUrl": "https://b", "insecureSkipTLSVerify": true }));
     world.settle();
     assert_eq!(world.told(), "Established AuthenticatedInsecurely");
-    assert_eq!(world.index.tenant_of(&milan().id).unwrap().key, KnownKey::None);
+    // Without a key, nothing that the peer signs would count.
+    assert_eq!(world.index.tenant_of(&milan().id).unwrap().key, KnownKey::Key(milan().public_key()));
+    let condition = &world.cluster().status.as_ref().unwrap().peering_conditions[0];
+    let believed = format!("the key {} was believed at the first call", milan().public_key().fingerprint());
+    assert!(condition.message.contains(&believed), "{}", condition.message);
 }
 
 #[test]
