@@ -13,14 +13,15 @@ pub const CERTIFICATE_EXPIRES: &str = "discovery.liqo.io/certificate-expire-time
 /// On a tenant namespace: the peer's key, by which what it signed is recognised; SPKI in base64.
 pub const PEER_PUBLIC_KEY: &str = "authentication.liqo.io/public-key";
 
-/// On a tenant namespace: by which token the peer came in: the token's ID, or `own` for the cluster's own token.
+/// On a tenant namespace: by which token the peer came in: the token's ID, `own` for the cluster's own token, or `open` if it
+/// came without one while none was asked for.
 pub const ADMITTED_BY: &str = "authentication.liqo.io/admitted-by";
 
-/// On a [`ForeignCluster`](crate::ForeignCluster), with any value: get a new key and certificate from the peer now. It is
 /// On a tenant namespace: since when the peer is put out, as RFC 3339. While it is there, the peer is lent nothing, and has no
 /// rights anywhere in this cluster.
 pub const PUT_OUT: &str = "authentication.liqo.io/put-out";
 
+/// On a [`ForeignCluster`](crate::ForeignCluster), with any value: get a new key and certificate from the peer now. It is
 /// removed when that is done.
 pub const ROTATE: &str = "authentication.liqo.io/rotate";
 

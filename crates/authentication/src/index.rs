@@ -111,6 +111,7 @@ impl Index {
         match by {
             AdmittedBy::Token(id) if self.book.is_revoked(id) => Standing::Revoked,
             AdmittedBy::Own if self.is_denied(&tenant.peer) => Standing::Revoked,
+            AdmittedBy::Open if self.denied.contains_key(tenant.peer.as_str()) => Standing::Revoked,
             _ => Standing::Admitted,
         }
     }
@@ -121,6 +122,14 @@ impl Index {
         denied.is_some_and(|denied| {
             self.book.own.as_ref().is_some_and(|own| own.digest() == denied.token_digest)
         })
+    }
+}
+
+impl Index {
+    /// Whether the peer was put out, by whatever it had come in: it does not come back by itself.
+    pub(crate) fn was_put_out(&self, peer: &ClusterId) -> bool {
+        let revoked = self.tenant_of(peer).is_some_and(|tenant| self.standing(tenant) == Standing::Revoked);
+        revoked || self.denied.contains_key(peer.as_str()) || self.book.has_put_out(peer)
     }
 }
 

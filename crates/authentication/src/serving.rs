@@ -35,8 +35,8 @@ pub struct Limits {
     pub certificates: usize,
     /// Certificates that one peer gets at once, and the time after which it gets one more.
     pub certificates_per_peer: (u32, Duration),
-    /// New peers that come in by the cluster's own token at once, and the time after which one more does: whoever has that
-    /// token could else fill the cluster with namespaces. Peer tokens are for one each.
+    /// New peers that come in by the cluster's own token, or without one, at once, and the time after which one more does:
+    /// whoever has that token could else fill the cluster with namespaces. Peer tokens are for one each.
     pub newcomers: (u32, Duration),
     /// Failed attempts from one address before it must wait, and the time after which one more is allowed.
     pub failures_per_source: (u32, Duration),

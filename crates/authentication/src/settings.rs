@@ -24,6 +24,8 @@ pub struct Settings {
     pub api_server: Option<String>,
     /// Whether the public authorities vouch for our API server, so that peers need not be told its own.
     pub public_api_server: bool,
+    /// Whether clusters that are not known yet need a token to come in; else they need only prove that they have a key.
+    pub tokens_required: bool,
     /// Whether clusters that are found are to be borrowed from without anybody saying so; else they are only known.
     pub autojoin: bool,
     /// How long the certificates of peers are valid; Kubernetes allows no less than ten minutes, and may shorten it.
@@ -46,6 +48,7 @@ impl Settings {
             pod: pod.into(),
             api_server: None,
             public_api_server: false,
+            tokens_required: true,
             autojoin: true,
             certificate_lifetime: CERTIFICATE_LIFETIME,
             limits: Limits::default(),

@@ -39,6 +39,8 @@ const SALT_BYTES: usize = 16;
 
 /// How the cluster's own token is called where tokens have IDs.
 pub(crate) const OWN: &str = "own";
+/// How it is called there that somebody came without a token, as none was asked for.
+pub(crate) const OPEN: &str = "open";
 
 /// A token. It is wiped from memory when it is dropped, and never printed.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -122,6 +124,8 @@ pub(crate) enum AdmittedBy {
     Own,
     /// The peer token with this ID.
     Token(String),
+    /// Nothing: no token was asked for.
+    Open,
 }
 
 impl AdmittedBy {
@@ -130,13 +134,18 @@ impl AdmittedBy {
         match self {
             Self::Own => OWN,
             Self::Token(id) => id,
+            Self::Open => OPEN,
         }
     }
 }
 
 impl From<&str> for AdmittedBy {
     fn from(text: &str) -> Self {
-        if text == OWN { Self::Own } else { Self::Token(text.to_owned()) }
+        match text {
+            OWN => Self::Own,
+            OPEN => Self::Open,
+            id => Self::Token(id.to_owned()),
+        }
     }
 }
 
@@ -163,6 +172,12 @@ impl Book {
             && record.state(now) != TokenState::Expired
             && record.is_for(caller);
         (right && usable).then(|| AdmittedBy::Token(record.id.clone()))
+    }
+
+    /// Whether this peer was put out by its token, and not let in by another one since.
+    pub(crate) fn has_put_out(&self, peer: &ClusterId) -> bool {
+        let mut used = self.peers.values().filter(|record| record.used_by.as_ref() == Some(peer)).peekable();
+        used.peek().is_some() && used.all(|record| record.revoked.is_some())
     }
 
     /// Whether the token with this ID was revoked.

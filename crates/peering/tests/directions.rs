@@ -13,10 +13,11 @@ mod papers;
 #[path = "support/world.rs"]
 mod world;
 
-use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
-use liqo_api::ResourceOffer;
-use liqo_api::foreign_cluster::PeeringEnabled;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use liqo_api::foreign_cluster::{ForeignIdentity, PeeringConditionType, PeeringEnabled};
+use liqo_api::names::Identity;
+use liqo_api::{ForeignCluster, ForeignClusterSpec, ResourceOffer, SearchDomain, SearchDomainSpec};
 use liqo_core::Span;
 use liqo_core::contract::Delays;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
@@ -27,7 +28,8 @@ use world::{House, Process, eventually};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn either_side_calls_either_side_lends_and_people_decide() {
     let sandbox = TestSandbox::start([ClusterSpec::hollow("b", 2), ClusterSpec::hollow("a", 1)]).await;
-    let (mut a, b) = (House::new(&sandbox, "a").await, House::new(&sandbox, "b").await);
+    let (mut a, mut b) = (House::new(&sandbox, "a").await, House::new(&sandbox, "b").await);
+    strangers_that_are_found_come_to_a_contract_where_no_token_is_asked_for(&a, &mut b).await;
     a.settings.delays = Delays { raise_after: Span::clamped(1), clear_after: Span::clamped(1) };
     let (at_a, at_b) = (a.start().await, b.start().await);
 
@@ -42,6 +44,64 @@ async fn either_side_calls_either_side_lends_and_people_decide() {
     a_policy_needs_approval(&a, &b).await;
     check_log(&a).await;
     check_log(&b).await;
+}
+
+/// Neither has heard of the other, and nobody says anything but that clusters of a search domain are to be joined.
+async fn strangers_that_are_found_come_to_a_contract_where_no_token_is_asked_for(
+    a: &House<'_>,
+    b: &mut House<'_>,
+) {
+    let (at_a, mut at_b) = (a.start().await, b.start().await);
+    let domains: Api<SearchDomain> = Api::all(a.client.clone());
+    let domain = SearchDomainSpec { domain: "example.org".to_owned(), autojoin: true };
+    domains.create(&PostParams::default(), &SearchDomain::new("example", domain)).await.unwrap();
+    let spec = found(b, &b.fingerprint(&at_b).await.to_string());
+    a.clusters().create(&PostParams::default(), &spec).await.unwrap();
+    // Who asks for tokens lets no stranger in.
+    a.wait_part("b", PeeringConditionType::AuthenticationStatus, "EmptyDenied TokenMissing").await;
+    assert!(b.all::<ForeignCluster>().await.is_empty());
+
+    at_b.end();
+    b.authentication.tokens_required = false;
+    let at_b = b.start().await;
+    b.fingerprint(&at_b).await;
+    // Rather than wait until it asks again by itself.
+    a.clusters().delete("b", &DeleteParams::default()).await.unwrap();
+    a.wait_gone("b").await;
+    a.clusters().create(&PostParams::default(), &spec).await.unwrap();
+    let contract = in_force(a, b, "between strangers", |_| true).await;
+    check_paper(&contract, b, a);
+    let tenant = b.tenant(a).await.unwrap();
+    assert_eq!(tenant.annotations()["authentication.liqo.io/admitted-by"], "open");
+
+    // Put out, it does not come back by itself, though it tries.
+    b.clusters().delete("a", &DeleteParams::default()).await.unwrap();
+    b.wait_gone("a").await;
+    a.change("b", json!({ "metadata": { "annotations": { "authentication.liqo.io/rotate": "now" } } })).await;
+    a.wait_part("b", PeeringConditionType::AuthenticationStatus, "Established RenewalFailing").await;
+    assert!(b.all::<ForeignCluster>().await.is_empty());
+    domains.delete("example", &DeleteParams::default()).await.unwrap();
+    a.clusters().delete("b", &DeleteParams::default()).await.unwrap();
+    a.wait_gone("b").await;
+    nothing_agreed(b, a).await;
+    b.authentication.tokens_required = true;
+    drop((at_a, at_b));
+}
+
+/// What is written about a cluster that a search domain names.
+fn found(peer: &House<'_>, fingerprint: &str) -> ForeignCluster {
+    let mut spec = ForeignClusterSpec::new(peer.url());
+    spec.auth_fingerprint = Some(fingerprint.to_owned());
+    let identity = Identity { id: peer.identity.id.clone(), name: peer.identity.name.clone() };
+    spec.cluster_identity = Some(ForeignIdentity::from(identity));
+    let mut cluster = ForeignCluster::new(&peer.name, spec);
+    let labels = [
+        ("discovery.liqo.io/discovery-type", "WAN"),
+        ("discovery.liqo.io/searchdomain", "example"),
+        ("discovery.liqo.io/cluster-id", peer.id()),
+    ];
+    cluster.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    cluster
 }
 
 async fn nothing_agreed(provider: &House<'_>, consumer: &House<'_>) {

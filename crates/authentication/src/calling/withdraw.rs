@@ -12,7 +12,7 @@ use super::plan::{Planned, View, known_id, patch};
 use crate::index::{Index, Tenant};
 use crate::objects::PEER_ROLE;
 use crate::steps::Step;
-use crate::tokens::AdmittedBy;
+use crate::tokens::{AdmittedBy, OPEN, Token};
 
 #[cfg(test)]
 mod tests;
@@ -139,6 +139,11 @@ pub(crate) fn shut_out(index: &Index, tenant: &Tenant) -> Option<Step> {
             let digest = index.book.own.as_ref()?.digest();
             (!index.is_denied(&tenant.peer))
                 .then(|| Step::Deny { peer: tenant.peer.clone(), token_digest: digest })
+        }
+        AdmittedBy::Open => {
+            let token_digest = index.book.own.as_ref().map_or_else(|| OPEN.to_owned(), Token::digest);
+            let denied = index.denied.contains_key(tenant.peer.as_str());
+            (!denied).then(|| Step::Deny { peer: tenant.peer.clone(), token_digest })
         }
         AdmittedBy::Token(id) => {
             let record = index.book.peers.get(id).filter(|record| record.revoked.is_none())?;

@@ -195,7 +195,10 @@ impl Room {
                 Some(tenant) => plan_tenant(index, tenant, now),
                 None => Planned::default(),
             },
-            Subject::House => Planned { steps: plan_house(index, now), wake: None },
+            Subject::House => {
+                let steps = plan_house(index, self.0.settings.tokens_required, now);
+                Planned { steps, wake: None }
+            }
         }
     }
 

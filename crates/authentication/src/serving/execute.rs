@@ -164,7 +164,7 @@ impl Executor {
             Facts {
                 token: match &grant.by {
                     AdmittedBy::Token(id) => index.book.peers.get(id).cloned(),
-                    AdmittedBy::Own => None,
+                    AdmittedBy::Own | AdmittedBy::Open => None,
                 },
                 cluster: index.cluster_of(&grant.peer.id).map(known),
                 role: key.as_ref().and_then(|key| index.roles.get(key)).cloned(),

@@ -24,7 +24,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use super::execute::{AROUND, Done, Executor};
-use super::judge::{Grant, Reason, Refusal, judge};
+use super::judge::{Grant, House, Reason, Refusal, judge};
 use super::plan::Known;
 use super::rates::Rates;
 use crate::Limits;
@@ -51,7 +51,7 @@ pub(crate) struct Service {
     attempts: Mutex<Rates<IpAddr>>,
     /// Certificates of each peer.
     issued: Mutex<Rates<ClusterId>>,
-    /// Peers that came by the token for all.
+    /// Peers that came by the token for all, or without one.
     newcomers: Mutex<Rates<()>>,
     turns: Semaphore,
 }
@@ -157,12 +157,13 @@ impl Service {
         let body = read(body, self.executor.settings.limits.patience).await?;
         let request = parse(&body).map_err(|text| Refusal::new(Reason::Malformed, text))?;
         let now = self.executor.settings.clock.now();
-        let mut judged = judge(&self.index.read(), &me.id, &request, now);
+        let house = House { me: &me.id, tokens_required: self.executor.settings.tokens_required };
+        let mut judged = judge(&self.index.read(), &house, &request, now);
         self.must_wait(peer, &judged)?;
         if judged.as_ref().is_err_and(|refusal| refusal.reason == Reason::Unauthorized)
             && self.learns_of(&request.token).await
         {
-            judged = judge(&self.index.read(), &me.id, &request, now);
+            judged = judge(&self.index.read(), &house, &request, now);
         }
         let grant = match judged {
             Ok(grant) => grant,
@@ -219,7 +220,7 @@ impl Service {
         }
         let tenant =
             self.index.read().tenant_of(&grant.peer.id).and_then(|tenant| tenant.admitted_by.clone());
-        if grant.by == AdmittedBy::Own
+        if matches!(grant.by, AdmittedBy::Own | AdmittedBy::Open)
             && tenant.is_none()
             && let Some(wait) = self.newcomers.lock().take(&(), now)
         {
@@ -252,7 +253,11 @@ impl Service {
         tracing::info!(%id, %name, address = %peer.address, by, known = grant.known, "gave a certificate");
         let Some(cluster) = done.cluster.as_ref().filter(|_| done.first_time) else { return };
         let address = peer.address.ip();
-        let message = format!("the cluster {name} ({id}) came in from {address} by the token {by}");
+        let by = match &grant.by {
+            AdmittedBy::Open => "without a token, as none is asked for".to_owned(),
+            AdmittedBy::Own | AdmittedBy::Token(_) => format!("by the token {by}"),
+        };
+        let message = format!("the cluster {name} ({id}) came in from {address} {by}");
         self.executor.report(&report(cluster, false, "PeerAdmitted", message)).await;
     }
 

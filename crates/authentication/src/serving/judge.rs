@@ -148,15 +148,27 @@ impl From<CsrError> for Refusal {
     }
 }
 
+/// What the one that is called is, and how it wants callers to come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct House<'a> {
+    pub(crate) me: &'a ClusterId,
+    /// Whether who is not known yet needs a token.
+    pub(crate) tokens_required: bool,
+}
+
 /// Judges a request. Who has no right to be here learns nothing but that.
 pub(crate) fn judge(
     index: &Index,
-    me: &ClusterId,
+    house: &House<'_>,
     request: &Request,
     now: Timestamp,
 ) -> Result<Grant, Refusal> {
+    let me = house.me;
     let of = ProofOf { called: me, caller: &request.caller.id, csr: &request.csr };
-    let (by, known) = admission(index, request, &of, now)?;
+    let (by, known) = match admission(index, request, &of, now) {
+        Err(refusal) if !house.tokens_required => (without_token(index, request, &of).ok_or(refusal)?, false),
+        admitted => admitted?,
+    };
     if request.proof.as_ref().is_some_and(|proof| !holds(proof, &of)) {
         return Err(Refusal::new(Reason::WrongProof, "the proof is not a signature of publicKey"));
     }
@@ -204,6 +216,14 @@ fn admission(
             "the token is missing, wrong, expired or revoked; ask for a new one (liqoctl token create)",
         )),
     }
+}
+
+/// Where no token is asked for, who proves that it has a key comes in, unless it was put out: it would come back by itself. One
+/// that shows a token after all means that one.
+fn without_token(index: &Index, request: &Request, of: &ProofOf<'_>) -> Option<AdmittedBy> {
+    let proven = request.proof.as_ref().is_some_and(|proof| holds(proof, of));
+    let may = request.token.is_empty() && proven && !index.was_put_out(&request.caller.id);
+    may.then_some(AdmittedBy::Open)
 }
 
 /// An ID belongs to one key.

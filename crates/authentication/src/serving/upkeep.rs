@@ -3,6 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use liqo_api::ForeignCluster;
 use liqo_api::foreign_cluster::DiscoveryType;
 use liqo_kit::Key;
 
@@ -27,6 +28,7 @@ pub(crate) fn plan_tenant(index: &Index, tenant: &Tenant, now: Timestamp) -> Pla
     }
     let key = Key::namespaced(&tenant.name, PEER_ROLE);
     let cluster = index.cluster_of(&tenant.peer);
+    planned.steps.extend(note_standing(index, tenant));
     let orphan_after = |age: SignedDuration| {
         let created = tenant.created.unwrap_or(now);
         created.saturating_add(age).unwrap_or(created)
@@ -59,8 +61,6 @@ pub(crate) fn plan_tenant(index: &Index, tenant: &Tenant, now: Timestamp) -> Pla
     planned
 }
 
-/// What the house itself needs.
-pub(crate) fn plan_house(index: &Index, now: Timestamp) -> Vec<Step> {
 /// Notes on the namespace that its peer is put out, or no longer is. A ForeignCluster that goes ends the peering in order
 /// itself, and the peer takes part in that.
 fn note_standing(index: &Index, tenant: &Tenant) -> Option<Step> {
@@ -73,6 +73,8 @@ fn note_standing(index: &Index, tenant: &Tenant) -> Option<Step> {
     Some(Step::NotePutOut { name, resource_version, put_out })
 }
 
+/// What the house itself needs.
+pub(crate) fn plan_house(index: &Index, tokens_required: bool, now: Timestamp) -> Vec<Step> {
     let mut steps = Vec::new();
     match &index.book.own {
         _ if !index.own_token_exists => steps.push(Step::CreateOwnToken),
@@ -88,8 +90,9 @@ fn note_standing(index: &Index, tenant: &Tenant) -> Option<Step> {
     }
     let own = index.book.own.as_ref().map(crate::tokens::Token::digest);
     for (peer, denied) in &index.denied {
-        // Another token, or somebody who adds the cluster again, means that it may come.
-        let obsolete = own.as_ref().is_some_and(|own| *own != denied.token_digest);
+        // Another token, or somebody who adds the cluster again, means that it may come. Where no token is asked for, another
+        // one says nothing about those who come without.
+        let obsolete = tokens_required && own.as_ref().is_some_and(|own| *own != denied.token_digest);
         if obsolete || is_wanted(index, peer, denied.created) {
             steps.push(Step::LiftDenial { peer: peer.clone(), uid: denied.uid.clone() });
         }

@@ -130,6 +130,10 @@ pub(super) struct Peering {
     #[arg(long, env = "LIQO_AUTO_JOIN_DISCOVERED_CLUSTERS", default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
     pub(super) auto_join_discovered_clusters: bool,
 
+    /// Let clusters that are not known yet come in only with a token. Without, a proof of their key is enough; what they get is for the policies to say
+    #[arg(long, env = "LIQO_ENABLE_AUTHENTICATION", default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
+    pub(super) enable_authentication: bool,
+
     /// Where to answer other clusters, over HTTPS
     #[arg(long, env = "LIQO_AUTH_ADDRESS", default_value = ":5000", value_name = "ADDRESS")]
     pub(super) auth_address: Listen,

@@ -46,6 +46,7 @@ pub(super) const NOTES: &[(&str, Note)] = &[
     ("offer-disable-auto-accept", Used),
     ("offer-update-threshold-percentage", Used),
     ("auto-join-discovered-clusters", Used),
+    ("enable-authentication", Used),
     ("auth-address", Used),
     ("api-server-trusted-ca", Used),
     ("name-servers", Used),

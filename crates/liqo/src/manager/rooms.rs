@@ -260,6 +260,7 @@ fn identity_settings(arguments: &Arguments, pod: &str) -> liqo_identity::Setting
 fn authentication_settings(arguments: &Arguments, pod: &str) -> liqo_authentication::Settings {
     liqo_authentication::Settings {
         public_api_server: arguments.peering.api_server_trusted_ca,
+        tokens_required: arguments.peering.enable_authentication,
         autojoin: arguments.peering.auto_join_discovered_clusters,
         ..liqo_authentication::Settings::new(arguments.identity.liqo_namespace.clone(), pod)
     }

@@ -24,6 +24,7 @@
 - {{ printf "--cluster-labels=%s" (include "liqo.keyValues" .) | quote }}
 {{- end }}
 - {{ printf "--auto-join-discovered-clusters=%t" $discovery.autojoin | quote }}
+- {{ printf "--enable-authentication=%t" .Values.auth.config.enableAuthentication | quote }}
 {{- with $discovery.nameServers }}
 - {{ printf "--name-servers=%s" (join "," .) | quote }}
 {{- end }}

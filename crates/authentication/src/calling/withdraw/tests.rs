@@ -51,6 +51,15 @@ fn when_nobody_else_is_at_work_everything_goes_at_once() {
 }
 
 #[test]
+fn who_came_without_a_token_does_not_come_back_by_itself() {
+    let mut index = world(&json!({}), "open");
+    assert_eq!(words(&index, now()), EVERYTHING);
+    // Also where there is no own token.
+    index.book.own = None;
+    assert_eq!(words(&index, now())[0], "deny");
+}
+
+#[test]
 fn what_others_do_first_is_waited_for_but_not_for_ever() {
     let others = json!({ "finalizers": [finalizers::AUTHENTICATION, "peering.liqo.io/offers"] });
     let index = world(&others, "own");

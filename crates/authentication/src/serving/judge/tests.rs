@@ -28,8 +28,19 @@ fn with_milan() -> Index {
 
 const TOKEN: &str = "0123456789abcdef";
 
+/// Who is not known needs a token.
+fn closed(me: &ClusterId) -> House<'_> {
+    House { me, tokens_required: true }
+}
+
+/// Judged where no token is asked for.
+fn open_verdict(index: &Index, request: &Request) -> Result<Grant, Reason> {
+    let house = House { me: &home().id, tokens_required: false };
+    judge(index, &house, request, now()).map_err(|refusal| refusal.reason)
+}
+
 fn verdict(index: &Index, request: &Request) -> Result<Grant, Reason> {
-    judge(index, &home().id, request, now()).map_err(|refusal| refusal.reason)
+    judge(index, &closed(&home().id), request, now()).map_err(|refusal| refusal.reason)
 }
 
 #[test]
@@ -56,13 +67,62 @@ fn without_the_right_token_nothing_is_told_but_that() {
                 Request { caller: crate::testing::names(milan()), ..request(rome(), token) },
             ];
             for request in &bad {
-                let refusal = judge(index, &home().id, request, now()).unwrap_err();
+                let refusal = judge(index, &closed(&home().id), request, now()).unwrap_err();
                 assert_eq!(refusal.reason, Reason::Unauthorized, "{why} {token}");
                 texts.insert(refusal.text);
             }
         }
         assert_eq!(texts.len(), 1, "{texts:?}");
     }
+}
+
+#[test]
+fn where_no_token_is_asked_for_whoever_proves_its_key_comes_in() {
+    let grant = open_verdict(&empty(), &request(milan(), "")).unwrap();
+    assert_eq!((grant.by, grant.known), (AdmittedBy::Open, false));
+    assert_eq!(grant.key, Some(milan().public_key()));
+    // A token counts where there is one, and a wrong one is no better than elsewhere.
+    assert_eq!(open_verdict(&empty(), &request(milan(), TOKEN)).unwrap().by, AdmittedBy::Own);
+    assert_eq!(open_verdict(&empty(), &request(milan(), "wrong")).unwrap_err(), Reason::Unauthorized);
+    let keyless = Request { proof: None, ..request(milan(), "") };
+    assert_eq!(open_verdict(&empty(), &keyless).unwrap_err(), Reason::Unauthorized);
+    let stolen = Request { proof: request(rome(), "").proof, ..request(milan(), "") };
+    assert_eq!(open_verdict(&empty(), &stolen).unwrap_err(), Reason::Unauthorized);
+    // Known with another key.
+    let claimed = Request { caller: crate::testing::names(milan()), ..request(rome(), "") };
+    let of = ProofOf { called: &home().id, caller: &milan().id, csr: &claimed.csr };
+    let proof = Proof { key: rome().public_key(), signature: crate::proof::prove(rome(), &of) };
+    let claimed = Request { csr: claimed.csr.clone(), proof: Some(proof), ..claimed };
+    assert!(open_verdict(&with_milan(), &claimed).is_err());
+    assert_eq!(open_verdict(&with_milan(), &request(milan(), "")).unwrap().by, AdmittedBy::Own);
+}
+
+#[test]
+fn who_was_put_out_does_not_come_back_where_no_token_is_asked_for() {
+    let without = request(milan(), "");
+    // By a note, whichever the own token is now.
+    let mut index = empty();
+    let denied = Denied { uid: String::new(), created: None, token_digest: "of an earlier one".to_owned() };
+    index.denied.insert(milan().id.to_string(), denied);
+    assert_eq!(open_verdict(&index, &without).unwrap_err(), Reason::Unauthorized);
+    // By its token, though nothing else is left of it; until another one lets it in.
+    let mut index = empty();
+    let (mut revoked, _) = crate::tokens::testing_record(now());
+    (revoked.used_by, revoked.revoked) = (Some(milan().id.clone()), Some(now()));
+    index.book.peers.insert(revoked.id.clone(), revoked);
+    assert_eq!(open_verdict(&index, &without).unwrap_err(), Reason::Unauthorized);
+    let (mut another, _) = crate::tokens::testing_record(now());
+    another.used_by = Some(milan().id.clone());
+    index.book.peers.insert(another.id.clone(), another);
+    assert_eq!(open_verdict(&index, &without).unwrap().by, AdmittedBy::Open);
+    // By the note about one that came without a token and is still known.
+    let mut index = with_milan();
+    let key = key_to_base64(&milan().public_key());
+    index.put_tenant(tenant(&milan().id, &[(PEER_PUBLIC_KEY, &key), (ADMITTED_BY, "open")]));
+    assert!(open_verdict(&index, &without).unwrap().known);
+    let denied = Denied { uid: String::new(), created: None, token_digest: own_token().digest() };
+    index.denied.insert(milan().id.to_string(), denied);
+    assert_eq!(open_verdict(&index, &without).unwrap_err(), Reason::Unauthorized);
 }
 
 #[test]
@@ -137,7 +197,7 @@ fn what_is_asked_for_must_be_the_callers_own() {
 #[test]
 fn a_proof_for_another_cluster_does_not_count_here() {
     let elsewhere = request(milan(), TOKEN);
-    let refusal = judge(&empty(), &stranger().id, &elsewhere, now()).unwrap_err();
+    let refusal = judge(&empty(), &closed(&stranger().id), &elsewhere, now()).unwrap_err();
     assert_eq!(refusal.reason, Reason::WrongProof);
 }
 

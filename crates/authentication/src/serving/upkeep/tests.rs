@@ -28,7 +28,7 @@ fn words(index: &Index, at: Timestamp) -> Vec<String> {
 }
 
 fn house(index: &Index) -> Vec<String> {
-    plan_house(index, now()).iter().map(Step::word).collect()
+    plan_house(index, true, now()).iter().map(Step::word).collect()
 }
 
 fn denied(created: Timestamp) -> Denied {
@@ -120,6 +120,8 @@ fn a_denial_is_lifted_by_another_token_or_by_whoever_adds_the_cluster_again() {
     let mut index = with(denied(later(1)));
     index.book.own = Some(Token::new("another"));
     assert_eq!(house(&index), ["lift denial"]);
+    // Where none is asked for, another one says nothing.
+    assert!(plan_house(&index, false, now()).is_empty());
     // It came by itself: that lifts nothing.
     let mut index = with(denied(now()));
     let labels = json!({ "creationTimestamp": now(), "labels": { "discovery.liqo.io/discovery-type": "IncomingPeering" } });
