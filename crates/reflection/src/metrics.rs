@@ -38,9 +38,9 @@ struct KindLabels {
 
 /// A counter under the very name that dashboards ask for: one of the usual type would get `_total` appended.
 #[derive(Clone, Debug, Default)]
-struct Plain(Counter);
+struct Tally(Counter);
 
-impl EncodeMetric for Plain {
+impl EncodeMetric for Tally {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
         encoder.encode_gauge(&i64::try_from(self.0.get()).unwrap_or(i64::MAX))
     }
@@ -50,15 +50,15 @@ impl EncodeMetric for Plain {
     }
 }
 
-impl TypedMetric for Plain {
+impl TypedMetric for Tally {
     const TYPE: MetricType = MetricType::Unknown;
 }
 
 /// What the room counts. Clones share it.
 #[derive(Clone)]
 pub struct ReflectionMetrics {
-    items: Family<Labels, Plain>,
-    errors: Family<Labels, Plain>,
+    items: Family<Labels, Tally>,
+    errors: Family<Labels, Tally>,
     latency: Family<KindLabels, Histogram>,
     silent_nodes: Family<ProviderLabels, Gauge>,
     shown: Arc<Mutex<BTreeMap<Arc<str>, usize>>>,

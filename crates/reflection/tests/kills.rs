@@ -14,13 +14,15 @@ mod install;
 mod world;
 
 use fuse::Fuse;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service};
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
 use liqo_api::ShadowPod;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use world::{StandIn, World, all, eventually};
 
 /// More writes than any of this takes; a test that reaches it never ends by itself.
@@ -76,19 +78,15 @@ async fn a_room_killed_after_each_write_comes_to_the_same_end() {
 
 /// Lives as far as it did not yet.
 async fn live(world: &World<'_>, life: &Life) {
-    let (pods, maps): (Api<Pod>, Api<ConfigMap>) = (world.at_home("shop"), world.at_home("shop"));
-    let (remote_pods, copies): (Api<Pod>, Api<ConfigMap>) =
-        (world.at_provider("shop-home"), world.at_provider("shop-home"));
+    let (pods, remote_pods): (Api<Pod>, Api<Pod>) = (world.at_home("shop"), world.at_provider("shop-home"));
     if !*life.deleted.lock() {
         let pod = serde_json::from_value(world.pod("shop", &life.name)).unwrap();
         let _ = pods.create(&PostParams::default(), &pod).await;
-        let map = json!({ "metadata": { "name": life.name }, "data": { "key": "value" } });
-        let _ = maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await;
+        need::<ConfigMap>(world, life, json!({ "data": { "key": "value" } })).await;
+        let ports = json!([{ "port": 80 }]);
+        need::<Service>(world, life, json!({ "spec": { "selector": { "app": "a" }, "ports": ports } })).await;
+        need::<PersistentVolumeClaim>(world, life, claim(&world.node)).await;
         world.wait_ready("shop", &life.name).await;
-        eventually("the copy", || async {
-            copies.get_opt(&life.name).await.unwrap().map(|_| ()).ok_or_else(|| "missing".to_owned())
-        })
-        .await;
         let uid = remote_pods.get(&life.name).await.unwrap().uid();
         let known = life.remote.lock().clone();
         assert!(known.is_none() || known == uid, "{}: the pod was started twice", life.name);
@@ -96,10 +94,53 @@ async fn live(world: &World<'_>, life: &Life) {
         *life.deleted.lock() = true;
     }
     let _ = pods.delete(&life.name, &DeleteParams::default()).await;
-    let _ = maps.delete(&life.name, &DeleteParams::default()).await;
     world.wait_gone(&pods, &life.name).await;
-    world.wait_gone(&copies, &life.name).await;
     assert!(remote_pods.get_opt(&life.name).await.unwrap().is_none(), "{} still runs there", life.name);
+    need_no_more::<ConfigMap>(world, life).await;
+    need_no_more::<Service>(world, life).await;
+    need_no_more::<PersistentVolumeClaim>(world, life).await;
+}
+
+/// A claim whose first consumer was placed there.
+fn claim(node: &str) -> Value {
+    let (access, size) = (json!(["ReadWriteOnce"]), json!({ "requests": { "storage": "1Gi" } }));
+    json!({
+        "metadata": { "annotations": { "volume.kubernetes.io/selected-node": node } },
+        "spec": { "storageClassName": "liqo", "accessModes": access, "resources": size },
+    })
+}
+
+/// Makes what the pod needs, and waits for its copy.
+async fn need<K>(world: &World<'_>, life: &Life, mut object: Value)
+where
+    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Serialize
+        + std::fmt::Debug,
+{
+    object["metadata"]["name"] = json!(life.name);
+    let object: K = serde_json::from_value(object).unwrap();
+    let (here, there): (Api<K>, Api<K>) = (world.at_home("shop"), world.at_provider("shop-home"));
+    let _ = here.create(&PostParams::default(), &object).await;
+    eventually(&format!("the copy of a {}", K::kind(&())), || async {
+        there.get_opt(&life.name).await.unwrap().map(|_| ()).ok_or_else(|| "missing".to_owned())
+    })
+    .await;
+}
+
+/// Removes it, and waits until its copy is gone.
+async fn need_no_more<K>(world: &World<'_>, life: &Life)
+where
+    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
+{
+    let (here, there): (Api<K>, Api<K>) = (world.at_home("shop"), world.at_provider("shop-home"));
+    let _ = here.delete(&life.name, &DeleteParams::default()).await;
+    world.wait_gone(&here, &life.name).await;
+    world.wait_gone(&there, &life.name).await;
 }
 
 async fn nothing_is_left(world: &World<'_>, writes: isize) {
