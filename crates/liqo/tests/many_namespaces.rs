@@ -1,4 +1,5 @@
-//! Many namespaces are offloaded to one provider: what is in each of them arrives, and what that costs is printed.
+//! Many namespaces are offloaded to one provider: what is in each of them arrives, what that costs is printed, and what must
+//! stay at home does.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,13 +11,17 @@
 mod stack;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::ListParams;
+use kube::api::{DeleteParams, ListParams};
+use kube::core::NamespaceResourceScope;
 use kube::{Api, ResourceExt};
 use liqo::limits::{WATCHES_AT_PEER, WATCHES_HERE};
+use liqo_api::ShadowPod;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::json;
 use stack::{AWAY, HOME, NODE, Stack, eventually, put};
@@ -31,13 +36,15 @@ const PROMISED: usize = 500;
 /// Watches of the rooms that are there anyway.
 const OTHERS: usize = 100;
 const AT_ONCE: usize = 8;
+/// When at the latest somebody is told; a few seconds on a machine that does nothing else.
+const AT_LAST: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_each_of_many_namespaces_arrives() {
     const { assert!(WATCHES_HERE >= PROMISED * HERE + OTHERS) };
     const { assert!(WATCHES_AT_PEER >= PROMISED * THERE + OTHERS) };
     let sandbox = TestSandbox::start([ClusterSpec::hollow(HOME, 1), ClusterSpec::hollow(AWAY, 4)]).await;
-    let stack = Stack::new(&sandbox, &[("cpu", "1000"), ("memory", "1000Gi"), ("pods", "1000")]).await;
+    let mut stack = Stack::new(&sandbox, &[("cpu", "1000"), ("memory", "1000Gi"), ("pods", "1000")]).await;
     let running = stack.start().await;
     let idle = (resident(), sockets());
     let begun = Instant::now();
@@ -72,8 +79,142 @@ async fn what_is_in_each_of_many_namespaces_arrives() {
     let most = idle.1 + NAMESPACES * (HERE + THERE) / 10;
     assert!(sockets() <= most, "{} sockets, expected at most {most}", sockets());
     a_change_in_the_last_one_arrives(&stack, &remotes).await;
+    a_pod_that_the_provider_cannot_place_says_why_at_home(&stack).await;
+    of_where_liqo_runs_only_services_go(&stack).await;
     drop(running);
     what_finds_no_room_is_told(&stack).await;
+    stack.reflection = "configmap=AllowList,secret=AllowList,service=Never";
+    let _running = stack.start().await;
+    only_what_is_allowed_goes(&stack, &remotes[&name(0)]).await;
+}
+
+/// The scheduler there finds no node for it.
+async fn a_pod_that_the_provider_cannot_place_says_why_at_home(stack: &Stack<'_>) {
+    // The virtual node has what the pod asks for, and the provider's nodes have not.
+    let node = json!({ "apiVersion": "v1", "kind": "Node",
+        "metadata": { "name": NODE, "labels": { "example.com/rack": "one" } } });
+    put(&stack.here, &node).await;
+    let spread = json!([{ "maxSkew": 1, "topologyKey": "example.com/rack", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": { "matchLabels": { "test": "nowhere" } } }]);
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "nowhere", "namespace": name(0), "labels": { "test": "nowhere" } },
+        "spec": { "terminationGracePeriodSeconds": 1, "topologySpreadConstraints": spread,
+            "containers": [{ "name": "main", "image": "nothing" }] } });
+    let begun = Instant::now();
+    put(&stack.here, &pod).await;
+    let pods: Api<Pod> = Api::namespaced(stack.here.clone(), &name(0));
+    eventually("it says why", || async {
+        let pod = pods.get("nowhere").await.map_err(|error| error.to_string())?;
+        let status = pod.status.unwrap_or_default();
+        let says = status.message.as_deref().is_some_and(|it| it.contains("topology spread constraints"));
+        let fine = says && status.reason.as_deref() == Some("Unschedulable");
+        if fine { Ok(()) } else { Err(format!("{:?} {status:?}", pod.spec.and_then(|it| it.node_name))) }
+    })
+    .await;
+    println!("a pod said why it cannot be placed after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < AT_LAST, "{:?}", begun.elapsed());
+    pods.delete("nowhere", &DeleteParams::default()).await.unwrap();
+}
+
+/// As those do who let other clusters reach something that runs beside liqo. Its keys are there, too.
+async fn of_where_liqo_runs_only_services_go(stack: &Stack<'_>) {
+    let object = |api: &str, kind: &str, name: &str, more: serde_json::Value| {
+        let mut object =
+            json!({ "apiVersion": api, "kind": kind, "metadata": { "name": name, "namespace": "liqo" } });
+        object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object
+    };
+    let ports = json!([{ "name": "main", "port": 6000 }]);
+    let service = |name: &str| object("v1", "Service", name, json!({ "spec": { "ports": ports } }));
+    let mut slice = object(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        "door-1",
+        json!({ "addressType": "IPv4", "ports": ports, "endpoints": [{ "addresses": ["10.1.2.3"] }] }),
+    );
+    slice["metadata"]["labels"] = json!({ "kubernetes.io/service-name": "door" });
+    // Whoever is bound to the node by hand does not go either, nor its tokens.
+    let mut pod = object(
+        "v1",
+        "Pod",
+        "astray",
+        json!({ "spec": { "nodeName": NODE, "tolerations": [{ "operator": "Exists" }],
+            "containers": [{ "name": "main", "image": "nothing" }] } }),
+    );
+    pod["metadata"]["labels"] = json!({ "liqo.io/shadowPod": "true" });
+    for it in [
+        object("v1", "Secret", "key", json!({ "stringData": { "a": "b" } })),
+        object("v1", "ConfigMap", "settings", json!({ "data": { "a": "b" } })),
+        pod,
+        slice,
+        service("door"),
+    ] {
+        put(&stack.here, &it).await;
+    }
+    let virtual_nodes = json!([{ "matchExpressions": [
+        { "key": "liqo.io/type", "operator": "In", "values": ["virtual-node"] }] }]);
+    let spec = json!({ "namespaceMappingStrategy": "DefaultName", "podOffloadingStrategy": "Local",
+        "clusterSelector": { "nodeSelectorTerms": virtual_nodes } });
+    stack.offload("liqo", json!({}), spec).await;
+    let remote = stack.wait_offloaded("liqo").await;
+    copied::<Service>(stack, &remote, &["door"]).await;
+    copied::<EndpointSlice>(stack, &remote, &["door-1"]).await;
+    let pods: Api<Pod> = Api::namespaced(stack.here.clone(), "liqo");
+    eventually("the pod is not sent", || async {
+        let pod = pods.get("astray").await.map_err(|error| error.to_string())?;
+        let reason = pod.status.and_then(|status| status.reason);
+        if reason.as_deref() == Some("OffloadingBackoff") { Ok(()) } else { Err(format!("{reason:?}")) }
+    })
+    .await;
+    // What is made after all of that goes; what was there before does not.
+    put(&stack.here, &service("later")).await;
+    copied::<Service>(stack, &remote, &["door", "later"]).await;
+    copied::<Secret>(stack, &remote, &[]).await;
+    copied::<ConfigMap>(stack, &remote, &[]).await;
+    copied::<ShadowPod>(stack, &remote, &[]).await;
+}
+
+/// Without an annotation nothing of these kinds goes, and Services do not with one. What went before is taken back.
+async fn only_what_is_allowed_goes(stack: &Stack<'_>, remote: &str) {
+    let made = |kind: &str, name: &str, allowed: bool, more: serde_json::Value| {
+        let notes = json!({ "liqo.io/allow-reflection": allowed.to_string() });
+        let mut object = json!({ "apiVersion": "v1", "kind": kind,
+            "metadata": { "name": name, "namespace": self::name(0), "annotations": notes } });
+        object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object
+    };
+    let data = || json!({ "stringData": { "a": "b" } });
+    for it in [
+        made("Secret", "stays", false, data()),
+        made("Service", "stays", true, json!({ "spec": { "ports": [{ "port": 80 }] } })),
+        made("Secret", "goes", true, data()),
+        made("ConfigMap", "goes", true, json!({ "data": { "a": "b" } })),
+    ] {
+        put(&stack.here, &it).await;
+    }
+    copied::<ConfigMap>(stack, remote, &["goes", "kube-root-ca.crt.11111"]).await;
+    copied::<Secret>(stack, remote, &["goes"]).await;
+    copied::<Service>(stack, remote, &[]).await;
+}
+
+/// Waits until exactly these are copied, beside tokens.
+async fn copied<K>(stack: &Stack<'_>, remote: &str, expected: &[&str])
+where
+    K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug,
+{
+    let api: Api<K> = Api::namespaced(stack.there.clone(), remote);
+    let ours = ListParams::default().labels("virtualkubelet.liqo.io/origin");
+    eventually(&format!("{} {expected:?} in {remote}", K::kind(&())), || async {
+        let found = api.list(&ours).await.map_err(|error| error.to_string())?;
+        let mut names: Vec<String> = found.iter().map(ResourceExt::name_any).collect();
+        names.retain(|name| !name.starts_with("liqo-token-") || remote.starts_with("liqo-"));
+        names.sort();
+        if names == expected { Ok(()) } else { Err(format!("{names:?}")) }
+    })
+    .await;
 }
 
 /// With room for half of them at the provider, the owners of others are told that they are not looked at.

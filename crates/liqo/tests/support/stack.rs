@@ -91,6 +91,8 @@ pub(crate) struct Stack<'a> {
     pub(crate) away: TestCluster<'a>,
     pub(crate) here: kube::Client,
     pub(crate) there: kube::Client,
+    /// Which objects the consumer reflects, as its flag says it.
+    pub(crate) reflection: &'static str,
     address: IpAddr,
 }
 
@@ -114,7 +116,7 @@ impl<'a> Stack<'a> {
             put(client, &namespace(NAMESPACE, &json!({}))).await;
         }
         let address = address_towards(&home).await;
-        let stack = Self { home, away, here, there, address };
+        let stack = Self { home, away, here, there, reflection: "", address };
         stack.peer(lent).await;
         stack
     }
@@ -179,7 +181,13 @@ impl<'a> Stack<'a> {
         let limits = ClientConfig { max_watches: WATCHES_HERE, ..ClientConfig::default() };
         let own = client(&self.home.config().await, &limits).unwrap();
         let here = runtime("consumer");
-        here.spawn(borrow(own, self.here.clone(), watches, self.address, listener.into_std().unwrap()));
+        let settings = liqo_reflection::Settings {
+            namespace: Some(NAMESPACE.into()),
+            policies: self.reflection.parse().unwrap(),
+            ..liqo_reflection::Settings::new("manager-0")
+        };
+        let listener = listener.into_std().unwrap();
+        here.spawn(borrow(own, self.here.clone(), watches, settings, self.address, listener));
         self.ask_at(port).await;
         let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(self.here.clone());
         eventually("the provider is a node", || async {
@@ -265,6 +273,7 @@ async fn borrow(
     client: kube::Client,
     elector: kube::Client,
     watches: usize,
+    reflection: liqo_reflection::Settings,
     address: IpAddr,
     listener: std::net::TcpListener,
 ) {
@@ -286,7 +295,7 @@ async fn borrow(
         ..liqo_offloading::Settings::new(NAMESPACE.parse().unwrap(), "manager-0")
     };
     let offloading = liqo_offloading::Room::new(client.clone(), settings, own.clone(), providers.subscribe());
-    let settings = liqo_reflection::Settings { survey, ..liqo_reflection::Settings::new("manager-0") };
+    let settings = liqo_reflection::Settings { survey, ..reflection };
     let reflection = liqo_reflection::Room::new(client, settings, own, providers.subscribe());
     let (supervisor, watches, writes) = (Supervisor::new(), WatchMetrics::default(), WriteMetrics::default());
     providers.start(&supervisor, &watches);
