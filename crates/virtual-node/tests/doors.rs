@@ -28,6 +28,9 @@ use world::{Process, bind, eventually, host, install, namespace, put, us};
 
 const HERE: &str = "shop";
 const THERE: &str = "shop-us-123456";
+/// Ends the first time, and stays the second.
+const PAST: &str = "if [ -e /past/1 ]; then echo second life; while true; do sleep 1; done; fi; \
+                    echo first life > /past/1; echo first life; exit 3";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_reaches_the_containers_of_a_provider_through_its_node() {
@@ -94,9 +97,17 @@ async fn run(here: &kube::Client, there: &kube::Client, lender: &Lender) {
             "command": ["/bin/sh", "-c", script],
         },
         { "name": "web", "image": "localhost/liqo/sandbox-app:1", "imagePullPolicy": "Never" },
+        // Has a past: it ended once, and runs.
+        {
+            "name": "again", "image": toolbox::IMAGE, "imagePullPolicy": "Never",
+            "command": ["/bin/sh", "-c", PAST],
+            "volumeMounts": [{ "name": "past", "mountPath": "/past" }],
+        },
     ]);
     let pod = |more: Value| {
-        let mut spec = json!({ "containers": containers, "terminationGracePeriodSeconds": 1 });
+        let volumes = json!([{ "name": "past", "emptyDir": {} }]);
+        let mut spec =
+            json!({ "containers": containers, "volumes": volumes, "terminationGracePeriodSeconds": 1 });
         for (field, value) in more.as_object().unwrap() {
             spec[field] = value.clone();
         }
@@ -108,8 +119,10 @@ async fn run(here: &kube::Client, there: &kube::Client, lender: &Lender) {
     create(&at(here, HERE), &pod(local)).await;
     let status = eventually("the pod runs", || async {
         let status = at(there, THERE).get("web-0").await.unwrap().status.unwrap_or_default();
-        let ready = status.container_statuses.iter().flatten().filter(|it| it.ready).count();
-        if ready == 2 { Ok(status) } else { Err(format!("{status:?}")) }
+        let containers = || status.container_statuses.iter().flatten();
+        let ready = containers().filter(|it| it.ready).count();
+        let again = containers().any(|it| it.name == "again" && it.restart_count > 0);
+        if ready == 3 && again { Ok(status) } else { Err(format!("{status:?}")) }
     })
     .await;
     let status = json!({ "status": { "phase": "Running", "containerStatuses": status.container_statuses } });
@@ -202,6 +215,8 @@ fn logs_are_read(kubectl: &Kubectl<'_>) {
     assert_eq!(none, "");
     let previous = kubectl.output(&["logs", "web-0", "-c", "main", "--previous"]);
     assert!(said(&previous).contains("previous terminated container"), "{}", said(&previous));
+    let past = kubectl.run(&["logs", "web-0", "-c", "again", "--previous"]);
+    assert_eq!(past, "first life\n");
 }
 
 fn logs_are_followed(kubectl: &Kubectl<'_>) {
