@@ -167,12 +167,14 @@ fn kind(text: &str, registered: &str) -> &'static str {
     let name = name.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
     let declared = text
         .lines()
-        .find(|line| line.contains(&format!("{name}:")) || line.contains(&format!("let {name} =")));
-    let kinds = ["Counter", "Gauge", "Histogram", "Info"];
+        .find(|line| line.contains(&format!(" {name}:")) || line.contains(&format!("let {name} =")));
+    let kinds = ["Counter", "Gauge", "Histogram", "Info", "Tally"];
     match kinds.into_iter().find(|kind| declared.is_some_and(|line| line.contains(kind))) {
         Some("Counter") => "counter",
         Some("Histogram") => "histogram",
         Some("Info") => "info",
+        // Counts under a name of its own, which a counter would lengthen.
+        Some("Tally") => "unknown",
         _ => "gauge",
     }
 }

@@ -34,6 +34,7 @@ pod:
 fn a_metric_has_its_prefix_type_and_help() {
     let text = r#"
 struct M {
+    reapplied: Gauge,
     applied: Family<L, Counter>,
     depth: Gauge,
     took: Histogram,
