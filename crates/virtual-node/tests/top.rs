@@ -65,6 +65,18 @@ async fn kubectl_top_tells_what_a_pod_uses_at_its_provider() {
     assert!(told.memory <= measured.memory * 1.2, "{told:?} {measured:?}");
 
     top_prints_it(&consumer, &lender);
+    each_node_is_asked_by_its_own_path(&consumer, &lender);
+}
+
+/// As the guide says: all virtual nodes have one address, and only the path tells which of them is meant.
+fn each_node_is_asked_by_its_own_path(consumer: &TestCluster<'_>, lender: &Lender) {
+    let node = lender.node();
+    let text = raw(consumer, &format!("/api/v1/nodes/{node}/proxy/nodes/{node}/stats/summary")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["node"]["nodeName"], node.as_str());
+    assert_eq!(summary["pods"][0]["podRef"]["name"], POD, "{text}");
+    let other = raw(consumer, &format!("/api/v1/nodes/{node}/proxy/nodes/other/stats/summary"));
+    assert!(other.is_err(), "{other:?}");
 }
 
 /// Maps the namespace, and lets us see there what a provider lets a consumer see.
