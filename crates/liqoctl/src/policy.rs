@@ -2,6 +2,7 @@
 
 mod explain;
 mod list;
+mod percentage;
 mod world;
 
 use std::path::PathBuf;

@@ -19,13 +19,10 @@ use liqo_install::names::FIELD_MANAGER;
 use liqo_peering::stock::{Stock, gather};
 use liqo_peering::{SOLD_BY, paper};
 
+use super::percentage;
 use crate::access::Connection;
 use crate::contract::documents;
 use crate::peering::{id_of, known, own, tenant_namespace};
-
-/// The manager's flag, and what it shares without one.
-const PERCENTAGE_FLAG: &str = "--resource-sharing-percentage=";
-const DEFAULT_PERCENTAGE: i64 = 50;
 
 /// Everything that an offer depends on.
 pub(super) struct World {
@@ -62,7 +59,7 @@ impl World {
         let key = key.and_then(|text| paper::key_from_text(&text).ok());
         Ok(Self {
             stock: gather(client).await.context("cannot look at what there is to share")?,
-            percentage: percentage(connection).await?,
+            percentage: percentage::read(connection).await?,
             ledger: ledger(me.id.as_str(), key.as_ref(), &clusters, &offers.items, &contracts.items),
             clusters,
             requests: requests.items,
@@ -101,16 +98,6 @@ impl World {
         all.sort_by(|one, other| one.name().cmp(other.name()));
         all
     }
-}
-
-async fn percentage(connection: &Connection) -> Result<Percent> {
-    let manager = own::manager(connection).await?;
-    let arguments = manager
-        .and_then(|manager| manager.spec?.template.spec?.containers.into_iter().next()?.args)
-        .unwrap_or_default();
-    let told = arguments.iter().rev().find_map(|word| word.strip_prefix(PERCENTAGE_FLAG)?.parse().ok());
-    Percent::new(told.unwrap_or(DEFAULT_PERCENTAGE))
-        .context("the manager's sharing percentage makes no sense")
 }
 
 /// What is sold: what both signed and is not over, by the policy of the offer to that cluster.
