@@ -136,10 +136,10 @@ fn a_fenced_pod_is_stopped_when_its_consumer_is_silent_and_made_again_when_it_is
     hear(&mut world, 4, now);
     assert_eq!(stopped_with(&world, &key), None);
     assert_eq!(world.index.fence.next(world.now, now), Some(after(12)));
-    world.index.listen(world.now, now + after(10));
+    world.index.listen(world.now, now + after(11));
     assert_eq!(stopped_with(&world, &key), None);
     world.index.changed.pods.clear();
-    world.index.listen(world.now, now + after(11));
+    world.index.listen(world.now, now + after(12));
     assert!(world.index.changed.pods.contains(&key), "nobody else tells of it");
     assert_eq!(stopped_with(&world, &key), Some(6));
     // Seen again by another list, the Lease is as old as it was.
