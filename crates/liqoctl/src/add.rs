@@ -15,6 +15,7 @@ use crate::access::{Access, Connection};
 use crate::duration::parse_span;
 use crate::output::DataFormat;
 use crate::peering::declare::{self, Wanted};
+use crate::peering::key::Shown;
 use crate::peering::{follow, own, same_cluster, verify, view};
 use crate::progress::Progress;
 
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_check: bool,
     #[command(flatten)]
+    wish: Wish,
+    #[command(flatten)]
     waiting: Waiting,
 }
 
@@ -59,10 +62,21 @@ enum What {
     Cluster,
 }
 
+/// What is wanted of the other cluster; to borrow from it, if nothing is said.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Wish {
+    /// Offer it resources unasked, as much as policy says: a standing offer, which it may accept
+    #[arg(long)]
+    pub(crate) lend: bool,
+    /// Ask it for nothing; what is borrowed from it ends
+    #[arg(long)]
+    pub(crate) no_borrow: bool,
+}
+
 /// How long a command waits for a peering, and what it prints at the end.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Waiting {
-    /// Do not wait until resources are lent
+    /// Do not wait until resources are lent, or offered
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// How long to wait
@@ -83,8 +97,12 @@ pub(crate) const EXAMPLES: &str = "Examples:
   # The same, under a name of one's own
   liqoctl add cluster milan --auth-url https://203.0.113.7:31520 --id 5d0f4c1e-… --token 9f3c… --fingerprint sha256:3f0c…
 
-Ends with 0 when the cluster lends, or with --no-wait when it is known. Running it again changes what differs, and goes on
-waiting.";
+  # Lend to it without being asked, and borrow nothing: it gets a standing offer
+  liqoctl add --auth-url https://198.51.100.4:31520 --id b7e1… --token 27aa… --fingerprint sha256:81d4… --lend --no-borrow
+
+Ends with 0 when the cluster lends; with --lend --no-borrow when it is offered resources, which liqoctl offer accept takes
+there; with --no-wait when it is known. Running it again changes what differs, and goes on waiting. A cluster that shows
+another key than the one that is known by the same ID is refused.";
 
 impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
@@ -95,12 +113,13 @@ impl Arguments {
             bail!("{}", same_cluster(&self.id));
         }
         let mut progress = Progress::new(access.stderr());
-        let cluster_name = if self.no_check {
-            None
+        let (cluster_name, key) = if self.no_check {
+            (None, Shown::NotAsked)
         } else {
             let trust = verify::trust(self.fingerprint, self.insecure_skip_tls_verify);
             progress.busy(&format!("asking {} who it is", self.auth_url));
-            Some(verify::verify(&self.auth_url, &trust, &self.id).await?.identity.name)
+            let found = verify::verify(&self.auth_url, &trust, &self.id).await?;
+            (Some(found.identity.name), found.public_key.into())
         };
         let wanted = Wanted {
             name: self.name.clone(),
@@ -109,11 +128,13 @@ impl Arguments {
             url: self.auth_url.clone(),
             fingerprint: self.fingerprint,
             insecure: self.insecure_skip_tls_verify,
-            outgoing: true,
+            key,
+            borrow: !self.wish.no_borrow,
+            lend: self.wish.lend,
         };
         let name =
             declare_with(&connection, &wanted, token.as_ref(), self.waiting.timeout, &mut progress).await?;
-        self.waiting.finish(&connection, &name, progress).await
+        self.waiting.finish(&connection, &name, self.wish, progress).await
     }
 
     fn token(&self) -> Result<Option<Token>> {
@@ -166,10 +187,14 @@ impl Waiting {
         self,
         connection: &Connection,
         name: &str,
+        wish: Wish,
         mut progress: Progress,
     ) -> Result<ExitCode> {
-        if !self.no_wait {
+        if !self.no_wait && !wish.no_borrow {
             follow::established(connection, name, self.timeout, self.decided, &mut progress).await?;
+        }
+        if !self.no_wait && wish.lend {
+            follow::offered(connection, name, self.timeout, &mut progress).await?;
         }
         drop(progress);
         if let Some(format) = self.output {

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::access::{Access, Connection};
-use crate::add::Waiting;
+use crate::add::{Waiting, Wish};
 use crate::duration::parse_span;
 use crate::output::{self, Format};
 use crate::peering::paper::{OfferView, pool_names};
@@ -278,7 +278,7 @@ impl Accept {
         }
         progress.done(&format!("accepted: {} of {name}", amounts(&offer.spec.resource_quota.hard)));
         let waiting = Waiting { decided: true, ..self.waiting };
-        waiting.finish(&connection, &name, progress).await
+        waiting.finish(&connection, &name, Wish::default(), progress).await
     }
 }
 

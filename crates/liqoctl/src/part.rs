@@ -91,6 +91,7 @@ pub(crate) const UNPEER_EXAMPLES: &str = "Examples:
   liqoctl unpeer milan --force                # without waiting for the other cluster
   liqoctl peer milan                          # borrow again
   liqoctl peer milan --bidirectional          # and let it borrow again
+  liqoctl peer milan --lend --no-borrow       # or offer it resources unasked again
 
 Ends with 0 when it is over, also when there was nothing. Nothing is lent again until somebody says so; credentials stay, which
 liqoctl remove cluster takes away.";
@@ -182,7 +183,7 @@ impl Direction {
         let incoming = match (self.lent(), is_lent(cluster, papers)) {
             (true, _) if refused => Some(format!(
                 "nothing is lent to {name} any more, and it is refused until somebody runs liqoctl peer {name} \
-                 --bidirectional"
+                 --bidirectional, or --lend"
             )),
             (true, _) => Some(format!("nothing is lent to {name}")),
             (false, true) => Some(format!(

@@ -16,7 +16,7 @@ use liqo_api::{ForeignCluster, labels};
 use liqo_authentication::tokens::{self, NewToken};
 
 use crate::access::{Access, Connection, parse_namespace};
-use crate::add::{Waiting, declare_with};
+use crate::add::{Waiting, Wish, declare_with};
 use crate::peering::declare::Wanted;
 use crate::peering::own::{self, Own};
 use crate::peering::{follow, id_of, known, same_cluster, write};
@@ -44,6 +44,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bidirectional: bool,
     #[command(flatten)]
+    wish: Wish,
+    #[command(flatten)]
     waiting: Waiting,
 }
 
@@ -53,12 +55,19 @@ pub(crate) const EXAMPLES: &str = "Examples:
   liqoctl peer milan --remote-kubeconfig milan.kubeconfig  # with another one, and a name of one's own
   liqoctl peer --remote-context provider --bidirectional   # each borrows from the other
   liqoctl peer milan --bidirectional                       # and does not refuse it, as after liqoctl unpeer
+  liqoctl peer rome --lend --no-borrow                     # offers rome resources that it did not ask for
 
-Says each phase as it is done, and what is waited for and since when. Ends with 0 when the other cluster lends; with 1 when it
-refuses, when somebody has to decide, or when the time is over. Running it again goes on.";
+Says each phase as it is done, and what is waited for and since when. Ends with 0 when the other cluster lends, or is offered
+resources; with 1 when it refuses, when somebody has to decide, or when the time is over. Running it again goes on.";
 
 impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
+        if self.wish.no_borrow && !self.wish.lend && !self.bidirectional {
+            bail!(
+                "there is nothing to peer for: say --lend as well, or end what is borrowed with liqoctl unpeer CLUSTER \
+                 --direction outgoing"
+            );
+        }
         let connection = access.connect().await?;
         let progress = Progress::new(access.stderr());
         if self.remote_context.is_none() && self.remote_kubeconfig.is_none() {
@@ -83,20 +92,28 @@ impl Arguments {
             );
         }
         let refused = cluster.spec.incoming_peering_enabled == PeeringEnabled::No;
-        let wanted = write::Enabled {
-            outgoing: Some(PeeringEnabled::Yes),
-            incoming: Some(PeeringEnabled::Auto).filter(|_| refused && self.bidirectional),
-        };
+        let borrow = if self.wish.no_borrow { PeeringEnabled::No } else { PeeringEnabled::Yes };
+        let wanted = write::Enabled { outgoing: Some(borrow), incoming: self.lending(refused) };
         write::enable(connection, cluster, &wanted).await?;
         if self.bidirectional {
             progress.done(&format!(
                 "{name} may borrow from here, which it does when somebody runs liqoctl peer there"
             ));
-        } else if refused {
-            progress
-                .warn(&format!("nothing is lent to {name}: it is refused here; --bidirectional allows it"));
+        } else if refused && !self.wish.lend {
+            progress.warn(&format!(
+                "nothing is lent to {name}: it is refused here; --bidirectional allows it, --lend offers it"
+            ));
         }
-        self.waiting.finish(connection, &name, progress).await
+        self.waiting.finish(connection, &name, self.wish, progress).await
+    }
+
+    /// What is said of lending to a cluster that is known, and refused or not; nothing if that stays.
+    fn lending(&self, refused: bool) -> Option<PeeringEnabled> {
+        match (self.wish.lend, refused && self.bidirectional) {
+            (true, _) => Some(PeeringEnabled::Yes),
+            (false, true) => Some(PeeringEnabled::Auto),
+            (false, false) => None,
+        }
     }
 
     async fn both_sides(
@@ -113,13 +130,16 @@ impl Arguments {
         if let Some(note) = note {
             progress.warn(&note);
         }
-        let name = self.introduce(here, there, &lender, self.name.clone(), &mut progress).await?;
+        let name =
+            self.introduce(here, there, &lender, (self.name.clone(), self.wish), &mut progress).await?;
         // Whoever has the keys of both clusters and says that one borrows says that the other lends.
-        not_refused(there, &me.id, &mut progress).await?;
+        if !self.wish.no_borrow {
+            not_refused(there, &me.id, &mut progress).await?;
+        }
         let back = if self.bidirectional {
             let other = lender.identity.id.clone();
             let (lender, _) = own::wait(here, self.waiting.timeout, &mut progress).await?;
-            let back = self.introduce(there, here, &lender, None, &mut progress).await?;
+            let back = self.introduce(there, here, &lender, (None, Wish::default()), &mut progress).await?;
             not_refused(here, &other, &mut progress).await?;
             Some(back)
         } else {
@@ -130,7 +150,7 @@ impl Arguments {
             follow::established(there, &back, self.waiting.timeout, false, &mut progress).await?;
             progress.done(&format!("{} borrows from {}:", me.name, lender.identity.name));
         }
-        self.waiting.finish(here, &name, progress).await
+        self.waiting.finish(here, &name, self.wish, progress).await
     }
 
     /// Makes `lender` known to the cluster at `here`, which gets a token of its own if it needs one.
@@ -139,7 +159,7 @@ impl Arguments {
         here: &Connection,
         there: &Connection,
         lender: &Own,
-        name: Option<String>,
+        (name, wish): (Option<String>, Wish),
         progress: &mut Progress,
     ) -> Result<String> {
         let me = own::require_identity(here).await?;
@@ -150,7 +170,9 @@ impl Arguments {
             url: lender.auth_url.clone(),
             fingerprint: Some(lender.fingerprint),
             insecure: false,
-            outgoing: true,
+            key: lender.key.clone(),
+            borrow: !wish.no_borrow,
+            lend: wish.lend,
         };
         let all = known::list(here).await?;
         let existing = all.iter().find(|cluster| id_of(cluster) == Some(wanted.id.as_str()));

@@ -2,7 +2,7 @@
 //!
 //! * [`own`]: what others must know to call this cluster
 //! * [`known`]: finding the ForeignCluster that a person means
-//! * [`declare`]: making another cluster known, without confusing it with one that is
+//! * [`declare`]: making another cluster known, without confusing it with one that is; [`key`] tells two of one ID apart
 //! * [`write`](mod@write): small changes of what is known
 //! * [`phases`]: how far a peering is, from what the objects say; [`follow`] waits and tells
 //! * [`paper`]: offers and contracts as they are shown
@@ -10,6 +10,7 @@
 
 pub(crate) mod declare;
 pub(crate) mod follow;
+pub(crate) mod key;
 pub(crate) mod known;
 pub(crate) mod own;
 pub(crate) mod paper;

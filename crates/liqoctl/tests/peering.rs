@@ -3,12 +3,15 @@
 //! Needs `make image`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test can do nothing else about it")]
 
+#[path = "support/impostor.rs"]
+mod impostor;
 #[path = "support/pair.rs"]
 mod support;
 
 use std::fs;
 use std::time::Duration;
 
+use impostor::Impostor;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::Value;
 use support::{CONSUMER, PROVIDER, Pair, Said};
@@ -21,12 +24,14 @@ async fn two_clusters_meet_agree_and_part() {
     what_is_wrong_is_refused_before_anything_is_written(&pair);
     the_printed_command_works_when_pasted(&pair);
     both_sides_tell_the_same(&pair);
+    a_second_cluster_of_the_same_id_is_refused(&pair);
     a_contract_is_verified_without_any_cluster(&pair);
     a_policy_is_explained_and_tried_before_it_is_there(&pair);
     a_refusal_reaches_the_other_side_in_words(&pair);
     a_person_decides(&pair);
     unpeering_can_be_repeated_and_undone(&pair);
     removing_forgets_on_both_sides(&pair);
+    a_provider_lends_unasked_and_stops(&pair);
     both_sides_are_done_at_once_and_both_ways(&pair);
     parting_is_one_way_or_both(&pair);
     peering_again_right_after_removing_waits_for_kubernetes_alone(&pair);
@@ -124,6 +129,25 @@ fn both_sides_tell_the_same(pair: &Pair) {
         .tells(&["there is no contract \"c-none\"", "There are: c-"]);
 }
 
+fn a_second_cluster_of_the_same_id_is_refused(pair: &Pair) {
+    let id = printed(pair)["clusterID"].as_str().unwrap().to_owned();
+    let impostor = Impostor::start(&id, PROVIDER);
+    let known = || {
+        let secrets = ["get", "secrets", "-n", "liqo", "-o", "jsonpath={.items[*].metadata.resourceVersion}"];
+        let spec = ["get", "foreigncluster", PROVIDER, "-o", "jsonpath={.spec}"];
+        (pair.kubectl(CONSUMER, &spec), pair.kubectl(CONSUMER, &secrets))
+    };
+    let before = known();
+    let (url, print) = (impostor.url(), impostor.certificate.to_string());
+    let add = ["add", "--auth-url", &url, "--id", &id, "--token", "stolen", "--fingerprint", &print];
+    let said = pair.fails(CONSUMER, &add);
+    said.tells(&["another cluster claims the ID", &impostor.key, "Nothing was changed"]);
+    let pem = pair.kubectl(PROVIDER, &["get", "clusterconfig", "liqo", "-o", "jsonpath={.status.publicKey}"]);
+    let key = liqo_identity::key::PublicKey::from_pem(pem.as_bytes()).unwrap();
+    said.tells(&[&key.fingerprint(), &format!("liqoctl remove cluster {id}")]);
+    assert_eq!(known(), before);
+}
+
 fn a_contract_is_verified_without_any_cluster(pair: &Pair) {
     let name = contract(pair, CONSUMER);
     let file = pair.file("contract.yaml", &pair.ok(CONSUMER, &["contract", "show", &name, "-o", "yaml"]).out);
@@ -213,18 +237,22 @@ fn a_refusal_reaches_the_other_side_in_words(pair: &Pair) {
     pair.ok(CONSUMER, &["peer", PROVIDER]);
 }
 
+/// By the manager's flag; what the ClusterConfig says counts before it.
 fn a_person_decides(pair: &Pair) {
     pair.ok(CONSUMER, &["unpeer", PROVIDER]).tells(&["nothing is borrowed from provider any more"]);
-    let by_hand = r#"{"spec": {"borrowing": {"automatic": false}}}"#;
-    pair.kubectl(CONSUMER, &["patch", "foreigncluster", PROVIDER, "--type=merge", "-p", by_hand]);
+    let manager = "deployment/liqo-controller-manager";
+    let by_hand = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/args/-",
+        "value": "--offer-disable-auto-accept=true"}]"#;
+    pair.kubectl(CONSUMER, &["-n", "liqo", "patch", manager, "--type=json", "-p", by_hand]);
+    pair.kubectl(CONSUMER, &["-n", "liqo", "rollout", "status", manager, "--timeout=60s"]);
     pair.fails(CONSUMER, &["peer", PROVIDER])
         .tells(&["somebody has to decide", "liqoctl offer accept provider"]);
     pair.ok(CONSUMER, &["offer", "refuse", PROVIDER]).tells(&["refused"]);
     assert_eq!(pair.json(CONSUMER, &["offer", "list"])[0]["phase"], "Refused");
     pair.ok(CONSUMER, &["offer", "accept", PROVIDER]).tells(&["accepted: cpu", "contract: c-"]);
     pair.ok(CONSUMER, &["offer", "accept", PROVIDER]);
-    let automatic = r#"{"spec": {"borrowing": null}}"#;
-    pair.kubectl(CONSUMER, &["patch", "foreigncluster", PROVIDER, "--type=merge", "-p", automatic]);
+    let automatic = r#"{"spec": {"borrowing": {"automatic": true}}}"#;
+    pair.kubectl(CONSUMER, &["patch", "clusterconfig", "liqo", "--type=merge", "-p", automatic]);
 }
 
 fn unpeering_can_be_repeated_and_undone(pair: &Pair) {
@@ -249,6 +277,35 @@ fn removing_forgets_on_both_sides(pair: &Pair) {
     for cluster in [CONSUMER, PROVIDER] {
         assert_eq!(pair.json(cluster, &["contract", "list"]), Value::Array(vec![]), "{cluster}");
         pair.ok(cluster, &["contract", "verify", "--log"]);
+    }
+}
+
+/// The provider calls, under a name of its own for the consumer; a person takes what lies there.
+fn a_provider_lends_unasked_and_stops(pair: &Pair) {
+    let command = pair.ok(CONSUMER, &["generate-add-command", "--only-command"]).out;
+    let flags = command.split_whitespace().skip(2);
+    let add: Vec<&str> = ["add", "cluster", "rome"].into_iter().chain(flags).collect();
+    let lend: Vec<&str> = add.iter().copied().chain(["--lend", "--no-borrow"]).collect();
+    pair.ok(PROVIDER, &lend).tells(&["rome is known", "standing offer: somebody at", "liqoctl offer accept"]);
+    let lent = pair.json(PROVIDER, &["status", "peer", "rome"]);
+    assert_eq!((&lent["outgoing"]["enabled"], &lent["incoming"]["enabled"]), (&"No".into(), &"Yes".into()));
+    assert_eq!(pair.json(CONSUMER, &["offer", "list"])[0]["phase"], "ManualActionRequired");
+    pair.ok(CONSUMER, &["offer", "accept", PROVIDER]).tells(&["accepted: cpu", "contract: c-"]);
+    assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
+    pair.ok(PROVIDER, &lend).tells(&["rome was known already", "standing offer: rome may use cpu"]);
+
+    for _ in 0..2 {
+        pair.ok(PROVIDER, &["unpeer", "rome"]).tells(&["nothing is lent to rome any more", "--lend"]);
+    }
+    pair.until(CONSUMER, &["contract", "list", "-o", "json"], |said| !said.out.contains("\"Active\""));
+    pair.fails(PROVIDER, &["peer", "rome", "--no-borrow"]).tells(&["say --lend as well"]);
+    pair.ok(PROVIDER, &["peer", "rome", "--lend", "--no-borrow"]).tells(&["standing offer"]);
+    pair.until(CONSUMER, &["contract", "list", "-o", "json"], |said| said.out.contains("\"Active\""));
+
+    pair.ok(PROVIDER, &["remove", "cluster", "rome"]).tells(&["rome is gone"]);
+    pair.ok(CONSUMER, &["remove", "cluster", PROVIDER]);
+    for cluster in [CONSUMER, PROVIDER] {
+        assert_eq!(pair.json(cluster, &["contract", "list"]), Value::Array(vec![]), "{cluster}");
     }
 }
 
@@ -333,7 +390,9 @@ async fn parting_from_a_cluster_that_is_gone_is_bounded(pair: &Pair) {
     pair.ok(PROVIDER, &["remove", "cluster", CONSUMER, "--force", "--timeout", "30s"])
         .tells(&["consumer is gone"]);
     pair.sandbox.heal().await;
-    pair.ok(CONSUMER, &["peer", "--remote-context", PROVIDER]).tells(&["contract: c-"]);
+    let there = pair.sandbox.cluster(PROVIDER).kubeconfig().display().to_string();
+    pair.ok(CONSUMER, &["peer", "office", "--remote-kubeconfig", &there])
+        .tells(&["office is known", "contract: c-"]);
 }
 
 /// The clusters of the pair.

@@ -16,6 +16,7 @@ fn what_is_printed_is_what_add_takes() {
         identity: Identity { id: "5d0f".parse().unwrap(), name: "milan".parse().unwrap() },
         auth_url: "https://[2001:db8::7]:31520".to_owned(),
         fingerprint: Fingerprint::of_certificate(b"x"),
+        key: crate::peering::key::Shown::NotAsked,
     };
     let text = command(&own, "0a1b2c3d.ffff");
     assert!(text.starts_with("liqoctl add --auth-url https://"), "{text}");

@@ -12,6 +12,7 @@ use liqo_install::names::FIELD_MANAGER;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::key::{self, Shown};
 use super::{id_of, known, name_of};
 use crate::access::Connection;
 use crate::progress::Progress;
@@ -30,8 +31,11 @@ pub(crate) struct Wanted {
     pub(crate) url: String,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) insecure: bool,
-    /// Whether to borrow from it.
-    pub(crate) outgoing: bool,
+    pub(crate) key: Shown,
+    /// Whether to borrow from it; if not, what is borrowed ends.
+    pub(crate) borrow: bool,
+    /// Whether to offer it resources unasked; if not, what was said of that stays.
+    pub(crate) lend: bool,
 }
 
 /// What has to be done for it.
@@ -121,7 +125,8 @@ fn object(name: &str, wanted: &Wanted) -> ForeignCluster {
             cluster_id: Some(wanted.id.to_string()),
             cluster_name: wanted.cluster_name.as_ref().map(ToString::to_string),
         }),
-        outgoing_peering_enabled: if wanted.outgoing { PeeringEnabled::Yes } else { PeeringEnabled::Auto },
+        outgoing_peering_enabled: if wanted.borrow { PeeringEnabled::Yes } else { PeeringEnabled::No },
+        incoming_peering_enabled: if wanted.lend { PeeringEnabled::Yes } else { PeeringEnabled::Auto },
         auth_fingerprint: wanted.fingerprint.map(|fingerprint| fingerprint.to_string()),
         insecure_skip_tls_verify: wanted.insecure,
         ..ForeignClusterSpec::new(&wanted.url)
@@ -155,8 +160,10 @@ fn change(existing: &ForeignCluster, wanted: &Wanted) -> Plan {
     set("authFingerprint", have.auth_fingerprint != want.auth_fingerprint, json!(want.auth_fingerprint));
     let insecure = have.insecure_skip_tls_verify != want.insecure_skip_tls_verify;
     set("insecureSkipTLSVerify", insecure, json!(want.insecure_skip_tls_verify));
-    let outgoing = wanted.outgoing && have.outgoing_peering_enabled != PeeringEnabled::Yes;
-    set("outgoingPeeringEnabled", outgoing, json!("Yes"));
+    let outgoing = want.outgoing_peering_enabled;
+    set("outgoingPeeringEnabled", have.outgoing_peering_enabled != outgoing, json!(outgoing));
+    let lend = wanted.lend && have.incoming_peering_enabled != PeeringEnabled::Yes;
+    set("incomingPeeringEnabled", lend, json!(PeeringEnabled::Yes));
     // Somebody wants it now: it is not forgotten when nobody advertises it any more.
     set("ttl", have.ttl.is_some(), Value::Null);
     let lacks_name = name_of(existing).is_none() && wanted.cluster_name.is_some();
@@ -181,8 +188,11 @@ fn change(existing: &ForeignCluster, wanted: &Wanted) -> Plan {
 
 /// Fails if it cannot be made known; writes nothing.
 pub(crate) async fn check(connection: &Connection, wanted: &Wanted) -> Result<()> {
-    plan(&known::list(connection).await?, wanted)?;
-    Ok(())
+    match plan(&known::list(connection).await?, wanted)? {
+        // The key of one that is being forgotten binds nobody.
+        Plan::Wait { .. } => Ok(()),
+        _ => key::check(connection, &wanted.id, &wanted.key).await,
+    }
 }
 
 /// Makes it known, and returns the ForeignCluster's name and whether something had to be written.

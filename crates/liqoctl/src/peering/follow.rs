@@ -10,7 +10,7 @@ use liqo_inspect::age;
 use tokio::time::{Instant, sleep};
 
 use super::Papers;
-use super::phases::{self, Kind, Waiting};
+use super::phases::{self, Kind, Phases, Waiting};
 use crate::access::Connection;
 use crate::progress::Progress;
 
@@ -54,6 +54,34 @@ pub(crate) async fn established(
     decided: bool,
     progress: &mut Progress,
 ) -> Result<()> {
+    let look = Look { phases: phases::outgoing, decided };
+    follow(connection, name, timeout, &look, progress).await
+}
+
+/// Waits until what is offered to the peer unasked lies there, or it is clear that nothing comes of it.
+pub(crate) async fn offered(
+    connection: &Connection,
+    name: &str,
+    timeout: Duration,
+    progress: &mut Progress,
+) -> Result<()> {
+    let look = Look { phases: |cluster, _| phases::lending(cluster), decided: false };
+    follow(connection, name, timeout, &look, progress).await
+}
+
+/// What is looked at.
+struct Look {
+    phases: fn(&ForeignCluster, &Papers) -> Phases,
+    decided: bool,
+}
+
+async fn follow(
+    connection: &Connection,
+    name: &str,
+    timeout: Duration,
+    look: &Look,
+    progress: &mut Progress,
+) -> Result<()> {
     let began = Instant::now();
     let mut told = 0;
     let mut refused: Option<Instant> = None;
@@ -65,14 +93,14 @@ pub(crate) async fn established(
             continue;
         };
         let (cluster, papers) = cluster.with_context(|| format!("{name} was removed in the meantime"))?;
-        let phases = phases::outgoing(&cluster, &papers);
+        let phases = (look.phases)(&cluster, &papers);
         for (step, sentence) in phases.done.iter().skip(told) {
             progress.done(&format!("{}: {sentence}", step.name()));
         }
         told = told.max(phases.done.len());
         let Some(waiting) = phases.waiting else { return Ok(()) };
         let since = text(&waiting, began);
-        if waiting.kind == Kind::Person && !decided {
+        if waiting.kind == Kind::Person && !look.decided {
             bail!("{}: {}", waiting.step.name(), waiting.why);
         }
         let going = waiting.kind == Kind::Going;

@@ -9,14 +9,16 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::ListParams;
-use liqo_api::cluster_config::{CLUSTER_ID_CONFIG_MAP, CLUSTER_ID_KEY, CLUSTER_NAME_KEY};
+use liqo_api::cluster_config::{CLUSTER_CONFIG, CLUSTER_ID_CONFIG_MAP, CLUSTER_ID_KEY, CLUSTER_NAME_KEY};
 use liqo_api::credentials::AUTH_SERVICE;
 use liqo_api::names::Identity;
-use liqo_api::{ClusterIdentity, Fingerprint};
+use liqo_api::{ClusterConfig, ClusterIdentity, Fingerprint};
 use liqo_authentication::client::{CallError, Trust, identify};
+use liqo_identity::key::PublicKey;
 use liqo_inspect::{Installation, MANAGER};
 use tokio::time::{Instant, sleep};
 
+use super::key::Shown;
 use super::verify;
 use crate::access::Connection;
 use crate::progress::Progress;
@@ -30,6 +32,8 @@ pub(crate) struct Own {
     pub(crate) identity: Identity,
     pub(crate) auth_url: String,
     pub(crate) fingerprint: Fingerprint,
+    /// The key by which others recognise it.
+    pub(crate) key: Shown,
 }
 
 /// What is missing for others to call; it may come.
@@ -112,7 +116,18 @@ async fn read(connection: &Connection) -> Result<Result<Own, Lack>> {
     };
     let failed = |error: kube::Error| connection.target.explain(&error);
     let fingerprint = liqo_authentication::own_fingerprint(client, namespace).await.map_err(failed)?;
-    Ok(fingerprint.ok_or(Lack::Certificate).map(|fingerprint| Own { identity, auth_url, fingerprint }))
+    let Some(fingerprint) = fingerprint else { return Ok(Err(Lack::Certificate)) };
+    let key = key(connection).await?;
+    Ok(Ok(Own { identity, auth_url, fingerprint, key }))
+}
+
+/// The cluster's key; not known as long as the manager has not told it.
+async fn key(connection: &Connection) -> Result<Shown> {
+    let configs: Api<ClusterConfig> = Api::all(connection.client.clone());
+    let config = configs.get_opt(CLUSTER_CONFIG).await.map_err(|error| connection.target.explain(&error))?;
+    let pem = config.and_then(|config| config.status?.public_key);
+    let key = pem.and_then(|pem| PublicKey::from_pem(pem.as_bytes()).ok());
+    Ok(key.map_or(Shown::NotAsked, Shown::Key))
 }
 
 /// Everything, once others can call; what is told besides is worth knowing.

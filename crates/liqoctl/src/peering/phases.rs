@@ -12,6 +12,8 @@ use super::{Papers, amounts, id_of};
 
 /// The reason of conditions about a peer that cannot be reached.
 const UNREACHABLE: &str = "PeerUnreachable";
+/// The reason of a condition about a peer that was offered something, and where a person has to decide.
+const CONSUMER_DECIDES: &str = "ConsumerDecides";
 
 /// The steps to a contract, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +23,8 @@ pub(crate) enum Step {
     Request,
     Offer,
     Contract,
+    /// What we offer unasked.
+    StandingOffer,
 }
 
 impl Step {
@@ -32,6 +36,7 @@ impl Step {
             Self::Request => "request",
             Self::Offer => "offer",
             Self::Contract => "contract",
+            Self::StandingOffer => "standing offer",
         }
     }
 }
@@ -45,6 +50,7 @@ impl Step {
             Self::Request => format!("there is no offer from {peer}"),
             Self::Offer => format!("the offer of {peer} is not accepted"),
             Self::Contract => format!("there is no contract with {peer}"),
+            Self::StandingOffer => format!("{peer} is not lent to"),
         }
     }
 }
@@ -140,6 +146,33 @@ pub(crate) fn outgoing(cluster: &ForeignCluster, papers: &Papers) -> Phases {
     }
     done.push((Step::Offer, format!("{}, accepted", amounts(&offer.spec.resource_quota.hard))));
     finish(done, outgoing, id, papers)
+}
+
+/// How far it is to offer a peer resources unasked: done when the offer lies there and somebody has to decide, or signed.
+pub(crate) fn lending(cluster: &ForeignCluster) -> Phases {
+    let step = Step::StandingOffer;
+    let told = condition(cluster, Part::IncomingPeering);
+    let trusted = cluster.peering_status(Part::AuthenticationStatus) == Status::Established;
+    let peer = cluster.name_any();
+    let done = match told {
+        Some(it) if it.status == Status::Established => Some(words(it)),
+        Some(it) if it.reason == CONSUMER_DECIDES => {
+            Some(format!("{}; liqoctl offer accept takes it there", words(it)))
+        }
+        _ => None,
+    };
+    match done {
+        Some(sentence) => Phases { done: vec![(step, sentence)], waiting: None },
+        None if trusted => {
+            let usual = format!("{peer} is about to be offered resources");
+            Phases { done: Vec::new(), waiting: Some(waiting(step, told, &usual)) }
+        }
+        None => {
+            let told = condition(cluster, Part::AuthenticationStatus).filter(|it| it.reason != NOT_ASKED);
+            let waiting = waiting(Step::Certificate, told, "the peer is asked for a certificate");
+            Phases { done: Vec::new(), waiting: Some(waiting) }
+        }
+    }
 }
 
 /// What is waited for as long as the offer is not accepted.

@@ -9,7 +9,9 @@ fn wanted(name: Option<&str>, id: &str) -> Wanted {
         url: "https://203.0.113.7:31520".to_owned(),
         fingerprint: None,
         insecure: false,
-        outgoing: true,
+        key: Shown::NotAsked,
+        borrow: true,
+        lend: false,
     }
 }
 
@@ -56,6 +58,21 @@ fn only_what_differs_is_changed() {
         "foreignAuthUrl": "https://198.51.100.1", "outgoingPeeringEnabled": "Yes", "ttl": null,
     }});
     assert_eq!(plan(&[known], &other), Ok(Plan::Change { name: "milan".to_owned(), patch }));
+}
+
+#[test]
+fn who_is_lent_to_and_not_borrowed_from_is_so_from_the_start_and_later() {
+    let lent = Wanted { borrow: false, lend: true, ..wanted(None, "id-1") };
+    let made = created(plan(&[], &lent));
+    let said = (made.spec.outgoing_peering_enabled, made.spec.incoming_peering_enabled);
+    assert_eq!(said, (PeeringEnabled::No, PeeringEnabled::Yes));
+    assert_eq!(plan(std::slice::from_ref(&made), &lent), Ok(Plan::Nothing { name: "milan".to_owned() }));
+    let borrowed = created(plan(&[], &wanted(None, "id-1")));
+    let patch = json!({"spec": {"outgoingPeeringEnabled": "No", "incomingPeeringEnabled": "Yes"}});
+    assert_eq!(plan(&[borrowed], &lent), Ok(Plan::Change { name: "milan".to_owned(), patch }));
+    // Borrowing as well takes nothing back of what is lent.
+    let patch = json!({"spec": {"outgoingPeeringEnabled": "Yes"}});
+    assert_eq!(plan(&[made], &wanted(None, "id-1")), Ok(Plan::Change { name: "milan".to_owned(), patch }));
 }
 
 #[test]

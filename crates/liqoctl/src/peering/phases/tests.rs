@@ -92,3 +92,27 @@ fn who_is_out_of_reach_is_waited_for() {
     let (_, waits) = shown(&outgoing(&north, &Papers::default()));
     assert_eq!(waits, Some(("request", "no route".to_owned(), Kind::Going)));
 }
+
+#[test]
+fn a_standing_offer_is_done_when_it_lies_there_or_is_signed() {
+    const IN: &str = "IncomingPeering";
+    let look = |conditions: &[(&str, &str, &str)]| lending(&telling(cluster("rome", "rome"), conditions));
+    let first = look(&[(AUTH, "Pending", "asking the peer for an identity there")]);
+    let waits = ("certificate", "asking the peer for an identity there".to_owned(), Kind::Going);
+    assert_eq!(shown(&first), (vec![], Some(waits)));
+    let known = (AUTH, "Established", "x");
+    let waits = ("standing offer", "rome is about to be offered resources".to_owned(), Kind::Going);
+    assert_eq!(shown(&look(&[known])), (vec![], Some(waits)));
+    let refused = look(&[known, (IN, "Denied", "rome refused the offer: too dear")]);
+    let waits = ("standing offer", "rome refused the offer: too dear".to_owned(), Kind::Refused);
+    assert_eq!(shown(&refused), (vec![], Some(waits)));
+    assert_eq!(shown(&look(&[known, (IN, "Established", "y")])), (vec!["standing offer"], None));
+    let mut offered =
+        telling(cluster("rome", "rome"), &[known, (IN, "Pending", "somebody at rome has to decide")]);
+    for condition in &mut offered.status.as_mut().unwrap().peering_conditions {
+        condition.reason = CONSUMER_DECIDES.to_owned();
+    }
+    let done = lending(&offered);
+    assert_eq!(shown(&done), (vec!["standing offer"], None));
+    assert!(done.done[0].1.contains("liqoctl offer accept"), "{:?}", done.done);
+}
