@@ -25,6 +25,7 @@ async fn installing_to_an_api_server() {
     a_dead_webhook_of_others_is_named_and_forced_away(&world);
     without_controllers_it_says_so_and_goes_on_later(&world).await;
     again_changes_nothing(&world).await;
+    definitions_are_put_right(&world);
     values_are_kept_and_can_be_forgotten(&world);
     what_is_no_longer_needed_goes(&world);
     a_namespace_of_somebody_else_stays_theirs(&world);
@@ -328,6 +329,30 @@ fn a_namespace_of_somebody_else_stays_theirs(world: &World) {
 fn set_version(world: &World, version: &str) {
     let patch = json!({"stringData": {"version": version}}).to_string();
     world.kubectl(&["patch", "secret", "-n", "liqo", "liqo-installation", "--type=merge", "-p", &patch]);
+}
+
+/// Installing again is an upgrade, the kinds included.
+fn definitions_are_put_right(world: &World) {
+    const GONE: &str = "searchdomains.discovery.liqo.io";
+    const CHANGED: &str = "foreignclusters.discovery.liqo.io";
+    let schema = ["get", "crd", CHANGED, "-o", "jsonpath={.spec.versions[0].schema.openAPIV3Schema}"];
+    let right = world.kubectl(&schema);
+    world.kubectl(&["delete", "crd", GONE]);
+    let older =
+        json!([{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/status"}]);
+    world.kubectl(&["patch", "crd", CHANGED, "--type=json", "-p", &older.to_string()]);
+    assert_ne!(world.kubectl(&schema), right);
+    let dry = world.ok(&["install", "--dry-run"]);
+    for line in [
+        format!("create  CustomResourceDefinition {GONE}"),
+        format!("change  CustomResourceDefinition {CHANGED}"),
+    ] {
+        assert!(dry.out.contains(&line), "{line}: {dry}");
+    }
+    world.ok(&["install"]).tells(&["2 of ", "definitions of kinds applied"]);
+    assert_eq!(world.kubectl(&schema), right);
+    assert_eq!(world.kubectl(&["get", "searchdomains"]), "");
+    world.ok(&["install"]).tells(&["nothing to change"]);
 }
 
 fn a_downgrade_is_refused_unless_forced(world: &World) {

@@ -114,8 +114,13 @@ async fn peerings_are_ended_only_when_agreed(world: &World, before: &BTreeMap<St
     world.ok(&["install"]);
     peer(world);
     let with = everything(&client).await;
-    for arguments in [&["uninstall"][..], &["uninstall", "--purge"][..]] {
+    let asks = [
+        (&["uninstall"][..], "this stays as it is, but nobody looks after it"),
+        (&["uninstall", "--purge"][..], "this is in use and ends"),
+    ];
+    for (arguments, what_becomes_of_it) in asks {
         world.fails(arguments).tells(&[
+            what_becomes_of_it,
             "peering with rome (outgoing Established)",
             "namespace shop is offloaded",
             "nothing was changed",
@@ -185,9 +190,60 @@ webhooks:
     // Installing again puts it right, too.
     world.ok(&["install"]).tells(&["ValidatingWebhookConfiguration liqo-everything", "the manager is ready"]);
     world.kubectl(&["scale", "deployment", "-n", "liqo", "liqo-controller-manager", "--replicas=0"]);
-    world.ok(&["uninstall", "--purge", "--yes"]);
-    world.kubectl(&["delete", "namespace", "shop"]);
+    lend_and_borrow(world);
+    world.ok(&["uninstall", "--purge", "--yes"]).tells(&[
+        "Namespace shop-of-rome removed",
+        "the namespaces of peers have gone, with their pods",
+        "Node liqo-rome removed",
+        "Namespace liqo-storage stays, as data is behind it: PersistentVolumeClaim liqo-storage/volume",
+    ]);
+    let labels = world.kubectl(&["get", "namespace", "liqo-storage", "-o", "jsonpath={.metadata.labels}"]);
+    assert!(!labels.contains("liqo-rs"), "{labels}");
+    world.kubectl(&["delete", "namespace", "shop", "liqo-storage"]);
     until_as_before(&client, before).await;
+}
+
+/// What a manager leaves that died with peerings: a peer's namespace with a running pod, a virtual node, and a volume.
+fn lend_and_borrow(world: &World) {
+    world.apply(
+        "apiVersion: v1
+kind: Namespace
+metadata:
+  name: shop-of-rome
+  labels: {app.kubernetes.io/part-of: liqo-rs, app.kubernetes.io/managed-by: liqo-controller-manager, app.kubernetes.io/component: hosting}
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: liqo-storage
+  labels: {app.kubernetes.io/part-of: liqo-rs, app.kubernetes.io/managed-by: liqo-controller-manager, app.kubernetes.io/component: storage}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: volume, namespace: liqo-storage}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: liqo-rome
+  labels: {liqo.io/type: virtual-node}
+  finalizers: [virtualnode-controller.liqo.io/finalizer]
+",
+    );
+    let settled = ["wait", "--for=create", "serviceaccount/default", "-n", "shop-of-rome", "--timeout=60s"];
+    world.kubectl(&settled);
+    world.apply(
+        "apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop-of-rome}
+spec:
+  terminationGracePeriodSeconds: 1
+  tolerations: [{operator: Exists}]
+  containers: [{name: app, image: nothing}]
+",
+    );
+    world.kubectl(&["wait", "--for=condition=Ready", "pod/web", "-n", "shop-of-rome", "--timeout=60s"]);
 }
 
 async fn an_interrupted_removal_goes_on(world: &World, before: &BTreeMap<String, String>) {

@@ -26,6 +26,31 @@ use support::{CLUSTER, Said, World, everything, settled, until_as_before};
 const AT_ONCE: usize = 16;
 const ACCOUNT: &str = "system:serviceaccount:liqo:liqo-controller-manager";
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+/// By these, rights grow; each has a meaning for few resources.
+const POWERS: [(&str, &[&str]); 5] = [
+    ("bind", &["clusterroles", "roles"]),
+    ("escalate", &["clusterroles", "roles"]),
+    ("impersonate", &["users", "groups", "serviceaccounts", "uids", "userextras/scopes"]),
+    ("approve", &["signers"]),
+    ("sign", &["signers"]),
+];
+/// Whoever had one of these had all.
+const POWERFUL: [&str; 4] = [
+    "cluster-admin",
+    "system:masters",
+    "kubernetes.io/kube-apiserver-client",
+    "kubernetes.io/kubelet-serving",
+];
+
+/// The groups of resources that only rules know, and no API server lists.
+fn group_of(resource: &str) -> &'static str {
+    match resource {
+        "signers" => "certificates.k8s.io",
+        "uids" | "userextras/scopes" => "authentication.k8s.io",
+        "clusterroles" | "roles" => "rbac.authorization.k8s.io",
+        _ => "",
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn from_nothing_to_nothing() {
@@ -78,11 +103,47 @@ fn installed_it_is_well(world: &World) {
     let logs = world.ok(&["logs", "--tail", "100"]);
     assert!(logs.out.contains("the cluster's identity is established"), "{logs}");
     let pod = world.kubectl(&["-n", "liqo", "get", "pods", "-o", "jsonpath={.items[0].metadata.name}"]);
-    // Non-root, and nothing to write to: the kernel says so, not the manifest.
     let raw = |path: &str| {
         world.kubectl(&["get", "--raw", &format!("/api/v1/namespaces/liqo/pods/{pod}:8080/proxy/{path}")])
     };
     assert!(raw("metrics").contains("liqo_manager_leader 1"));
+    it_is_nobody_and_has_nothing_to_write_to(world, &pod);
+}
+
+/// The kernel says so, not the manifest.
+fn it_is_nobody_and_has_nothing_to_write_to(world: &World, pod: &str) {
+    let path = ["-n", "liqo", "get", "pod", pod, "-o", "jsonpath={.metadata.uid}"];
+    let uid = world.kubectl(&path);
+    let process = process_of(&uid, "liqo").unwrap_or_else(|| panic!("no process of pod {uid}"));
+    let read = |file: &str| std::fs::read_to_string(process.join(file)).unwrap();
+    let status = read("status");
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for name in ["Uid:", "Gid:"] {
+        let ids = field(name);
+        assert!(ids.len() == 4 && ids.iter().all(|id| id != "0"), "{name} {ids:?}");
+    }
+    assert_eq!((field("CapEff:"), field("NoNewPrivs:")), (vec!["0000000000000000".into()], vec!["1".into()]));
+    let mounts = read("mounts");
+    let options = |place: &str| {
+        let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(place));
+        line.and_then(|line| line.split(' ').nth(3)).unwrap_or_default().to_owned()
+    };
+    assert!(options("/").split(',').any(|one| one == "ro"), "the root can be written to:\n{mounts}");
+}
+
+/// The process of this name that a pod's cgroup holds.
+fn process_of(uid: &str, name: &str) -> Option<std::path::PathBuf> {
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
+    let read =
+        |path: &std::path::Path, file: &str| std::fs::read_to_string(path.join(file)).unwrap_or_default();
+    let uid = [uid.to_owned(), uid.replace('-', "_")];
+    all.into_iter().find(|path| {
+        let held = read(path, "cgroup");
+        uid.iter().any(|uid| held.contains(uid)) && read(path, "comm").trim() == name
+    })
 }
 
 async fn again_changes_nothing(world: &World) {
@@ -120,6 +181,14 @@ async fn the_account_may_do_what_its_code_needs_and_nothing_else(world: &World) 
         for (verb, namespace) in VERBS.iter().flat_map(|verb| namespaces.iter().map(move |ns| (*verb, *ns))) {
             let names = names_of(&rules, resource).into_iter();
             questions.extend(names.map(|name| (group.as_str(), resource.as_str(), verb, namespace, name)));
+        }
+    }
+    for (verb, resource) in POWERS.iter().flat_map(|(verb, all)| all.iter().map(move |one| (*verb, *one))) {
+        let namespaces: &[&str] =
+            if matches!(resource, "roles" | "serviceaccounts") { &["liqo", "kube-system"] } else { &[""] };
+        for namespace in namespaces {
+            let names = names_of(&rules, resource).into_iter().chain(POWERFUL.map(str::to_owned));
+            questions.extend(names.map(|name| (group_of(resource), resource, verb, *namespace, name)));
         }
     }
     let asked = questions.len();

@@ -1,5 +1,5 @@
-//! Leaving with many pods running: a namespace is deleted, and a peering ends, while pods of theirs run at the provider. They come
-//! home or are gone within a minute, the provider keeps nothing of them, and peering again works at once.
+//! Leaving with pods running elsewhere: a namespace is deleted, a peering ends, and Liqo itself is uninstalled. Pods come home or
+//! are gone within a minute, the provider keeps nothing of them, and peering again works at once.
 //!
 //! Needs `make image`.
 #![allow(
@@ -13,6 +13,8 @@
 mod pair;
 #[path = "../../reflection/tests/support/provisioner.rs"]
 mod provisioner;
+#[path = "support/install.rs"]
+mod support;
 
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use liqo_sandbox::{ClusterSpec, TestSandbox, testing};
 use pair::{CONSUMER, PROVIDER, Pair};
 use provisioner::Provisioner;
 use serde_json::Value;
+use support::{settled, until_as_before};
 use tokio::time::Instant;
 
 /// What is promised.
@@ -51,6 +54,68 @@ async fn pods_that_run_elsewhere_hold_nothing_up() {
     a_namespace_is_deleted_with_all_that_it_has_elsewhere(&pair).await;
     a_peering_ends_with_many_pods_running(&pair).await;
     peering_again_works_at_once(&pair).await;
+}
+
+/// Uninstalling in the middle of everything: each cluster is then what it was before liqo came, nodes included.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_leaves_nothing_here_and_nothing_at_the_peer() {
+    testing::product_image();
+    let provider = ClusterSpec { hollow_nodes: 1, ..ClusterSpec::real(PROVIDER, 1) };
+    let sandbox = TestSandbox::start([ClusterSpec::real(CONSUMER, 1), provider]).await;
+    let pair = Pair { sandbox };
+    let (here, there) =
+        (pair.sandbox.cluster(CONSUMER).client().await, pair.sandbox.cluster(PROVIDER).client().await);
+    let (home, away) = (settled(&here).await, settled(&there).await);
+    pair.ok(PROVIDER, &["install", "sandbox"]);
+    pair.kubectl(PROVIDER, &["cordon", "provider-1"]);
+    pair.kubectl(PROVIDER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"]);
+
+    borrow(&pair).await;
+    let begun = Instant::now();
+    purge(&pair, CONSUMER);
+    eventually("the provider has nothing left", || {
+        let kinds = ["namespaces", "pods", "shadowpods"];
+        let left: Vec<String> = kinds.into_iter().flat_map(|kind| of_consumer(&pair, kind)).collect();
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
+    println!("a consumer with pods elsewhere was purged, and the provider free, after {:?}", begun.elapsed());
+    pair.kubectl(CONSUMER, &["delete", "namespace", "shop", "--timeout=60s"]);
+    until_as_before(&here, &home).await;
+
+    // The provider's manager is dead, and so will be the consumer's: nobody parts in order.
+    borrow(&pair).await;
+    stop_manager(&pair, PROVIDER);
+    purge(&pair, PROVIDER);
+    until_as_before(&there, &away).await;
+    stop_manager(&pair, CONSUMER);
+    purge(&pair, CONSUMER);
+    pair.kubectl(CONSUMER, &["delete", "namespace", "shop", "--wait=false"]);
+    // No kubelet is left that would end them.
+    pair.kubectl(CONSUMER, &["-n", "shop", "delete", "pods", "--all", "--force", "--grace-period=0"]);
+    until_as_before(&here, &home).await;
+}
+
+/// A consumer whose pods run at the provider.
+async fn borrow(pair: &Pair) {
+    pair.ok(CONSUMER, &["install", "sandbox"]);
+    peer(pair);
+    pair.kubectl(CONSUMER, &["create", "namespace", "shop"]);
+    pair.ok(CONSUMER, &["offload", "namespace", "shop", "--pod-offloading-strategy", "Remote"]);
+    pair.apply(CONSUMER, &deployment("shop", 3));
+    running(pair, "shop", 3, |node| node == NODE).await;
+    assert_eq!(of_consumer(pair, "namespaces").len(), 1);
+}
+
+fn purge(pair: &Pair, cluster: &str) {
+    pair.ok(cluster, &["uninstall", "--purge", "--yes"]).tells(&["liqo is gone, with everything of it"]);
+}
+
+fn stop_manager(pair: &Pair, cluster: &str) {
+    let manager = "deployment/liqo-controller-manager";
+    pair.kubectl(cluster, &["-n", "liqo", "scale", manager, "--replicas=0"]);
+    let pods = ["-n", "liqo", "wait", "--for=delete", "pods", "--all", "--timeout=60s"];
+    pair.kubectl(cluster, &pods);
 }
 
 fn peer(pair: &Pair) {

@@ -187,9 +187,7 @@ pub async fn everything(client: &Client) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for group in discovery.groups() {
         for (resource, capabilities) in group.recommended_resources() {
-            if !capabilities.supports_operation(verbs::LIST)
-                || matches!(resource.kind.as_str(), "Event" | "Node")
-            {
+            if !capabilities.supports_operation(verbs::LIST) || resource.kind == "Event" {
                 continue;
             }
             let api = Api::<DynamicObject>::all_with(client.clone(), &resource);
@@ -198,12 +196,13 @@ pub async fn everything(client: &Client) -> BTreeMap<String, String> {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
                 let place =
                     if capabilities.scope == Scope::Namespaced { namespace.clone() } else { String::new() };
-                let system = matches!(namespace.as_str(), "kube-system" | "kube-node-lease");
-                if resource.kind == "Lease" && system {
+                if resource.kind == "Lease" && namespace == "kube-system" {
                     continue;
                 }
                 let name = object.metadata.name.unwrap_or_default();
-                let version = object.metadata.resource_version.unwrap_or_default();
+                // Nodes write these every few seconds: that they are there counts.
+                let busy = resource.kind == "Node" || namespace == "kube-node-lease";
+                let version = object.metadata.resource_version.filter(|_| !busy).unwrap_or_default();
                 found.insert(format!("{} {}/{place}/{name}", resource.kind, resource.group), version);
             }
         }
