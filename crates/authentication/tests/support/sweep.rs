@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt;
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
-    SubjectAccessReviewSpec,
+    NonResourceAttributes, ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SubjectAccessReview, SubjectAccessReviewSpec,
 };
-use kube::api::PostParams;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_authentication::PEER_RULES;
 use liqo_kit::clusters::{ClientConfig, Credentials};
 use liqo_kit::{ClientSource, Clusters};
+use serde_json::json;
 
 use crate::world::{House, value};
 
@@ -32,6 +35,28 @@ const VERBS: [&str; 14] = [
     "sign",
     "use",
 ];
+
+/// What the API server answers at beside its resources; those that are for nobody but administrators among them.
+const PATHS: [&str; 14] = [
+    "/",
+    "/api",
+    "/apis",
+    "/openapi/v2",
+    "/version",
+    "/healthz",
+    "/readyz",
+    "/livez",
+    "/metrics",
+    "/logs",
+    "/configz",
+    "/debug/pprof",
+    "/flagz",
+    "/*",
+];
+
+/// The places of another peer: its tenant namespace, and a namespace that is hosted for it.
+const OTHERS_TENANT: &str = "liqo-tenant-other-0000";
+const OTHERS_HOSTED: &str = "shop-of-other";
 
 /// A client with the certificate that `a` got from `b`.
 pub(crate) async fn peer_client(a: &House<'_>, b: &House<'_>) -> kube::Client {
@@ -73,10 +98,11 @@ async fn resources(client: &kube::Client) -> BTreeSet<(String, String)> {
 pub(crate) async fn only_the_rights_of_a_peer(a: &House<'_>, b: &House<'_>) {
     let peer = peer_client(a, b).await;
     let tenant = b.tenant(a).await.unwrap().name_any();
+    make_places_of_another(b).await;
     let mut questions = Vec::new();
     for (group, resource) in resources(&b.client).await {
         for verb in VERBS {
-            for namespace in [tenant.as_str(), "default", "liqo", ""] {
+            for namespace in [tenant.as_str(), OTHERS_TENANT, OTHERS_HOSTED, "default", "liqo", ""] {
                 let (resource, subresource) = resource.split_once('/').unwrap_or((&resource, ""));
                 questions.push(ResourceAttributes {
                     group: Some(group.clone()),
@@ -92,7 +118,10 @@ pub(crate) async fn only_the_rights_of_a_peer(a: &House<'_>, b: &House<'_>) {
     let asked = questions.len();
     assert!(asked > 5000, "{asked}");
     let mut answers = futures::stream::iter(questions)
-        .map(|question| async { (differs(&peer, &b.client, &question).await, question) })
+        .map(|question| async {
+            let asked = Asked { resource: Some(question.clone()), url: None };
+            (asked.differs(&peer, &b.client).await, question)
+        })
         .buffer_unordered(32);
     let mut granted = BTreeSet::new();
     while let Some((differs, question)) = answers.next().await {
@@ -119,32 +148,78 @@ pub(crate) async fn only_the_rights_of_a_peer(a: &House<'_>, b: &House<'_>) {
         }
     }
     assert_eq!(granted, expected);
+    for path in PATHS {
+        for verb in ["get", "post", "put", "patch", "delete", "head"] {
+            let (path, verb) = (Some(path.to_owned()), Some(verb.to_owned()));
+            let asked = Asked { url: Some(NonResourceAttributes { path, verb }), ..Asked::default() };
+            assert!(!asked.differs(&peer, &b.client).await, "{:?}", asked.url);
+        }
+    }
     println!("sweep: {asked} questions, {} rights", granted.len());
 }
 
-async fn differs(peer: &kube::Client, admin: &kube::Client, question: &ResourceAttributes) -> bool {
-    let as_peer = SelfSubjectAccessReview {
-        spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(question.clone()),
-            ..SelfSubjectAccessReviewSpec::default()
-        },
-        ..SelfSubjectAccessReview::default()
-    };
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(peer.clone());
-    let as_peer = reviews.create(&PostParams::default(), &as_peer).await.unwrap();
-    if !as_peer.status.is_some_and(|status| status.allowed) {
-        return false;
+/// They look as the rooms make them, and somebody may do everything there.
+async fn make_places_of_another(b: &House<'_>) {
+    let tenant =
+        json!({ "discovery.liqo.io/cluster-id": "other", "discovery.liqo.io/tenant-namespace": "true" });
+    let hosted = json!({ "liqo.io/remote-cluster-id": "other" });
+    let params = PatchParams::apply("test").force();
+    for (name, labels, binding) in
+        [(OTHERS_TENANT, tenant, "liqo-peer"), (OTHERS_HOSTED, hosted, "liqo-tenant")]
+    {
+        let namespaces: Api<Namespace> = Api::all(b.client.clone());
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": { "name": name, "labels": labels,
+                "annotations": { "authentication.liqo.io/admitted-by": "own",
+                                 "liqo.io/managed-by-namespace-map": format!("{OTHERS_TENANT}/map") } },
+        });
+        namespaces.patch(name, &params, &Patch::Apply(&namespace)).await.unwrap();
+        let bindings: Api<RoleBinding> = Api::namespaced(b.client.clone(), name);
+        let group = "rbac.authorization.k8s.io";
+        let rights = json!({
+            "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": { "name": binding },
+            "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": [{ "apiGroup": group, "kind": "User", "name": "other" }],
+        });
+        bindings.patch(binding, &params, &Patch::Apply(&rights)).await.unwrap();
     }
-    let as_nobody = SubjectAccessReview {
-        spec: SubjectAccessReviewSpec {
-            user: Some("nobody-knows-me".to_owned()),
-            groups: Some(vec!["system:authenticated".to_owned()]),
-            resource_attributes: Some(question.clone()),
-            ..SubjectAccessReviewSpec::default()
-        },
-        ..SubjectAccessReview::default()
-    };
-    let reviews: Api<SubjectAccessReview> = Api::all(admin.clone());
-    let as_nobody = reviews.create(&PostParams::default(), &as_nobody).await.unwrap();
-    !as_nobody.status.is_some_and(|status| status.allowed)
+}
+
+/// What is asked: about a resource, or about a path.
+#[derive(Clone, Default)]
+struct Asked {
+    resource: Option<ResourceAttributes>,
+    url: Option<NonResourceAttributes>,
+}
+
+impl Asked {
+    /// Whether a peer may do it, and somebody whom nobody knows may not.
+    async fn differs(&self, peer: &kube::Client, admin: &kube::Client) -> bool {
+        let as_peer = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: self.resource.clone(),
+                non_resource_attributes: self.url.clone(),
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(peer.clone());
+        let as_peer = reviews.create(&PostParams::default(), &as_peer).await.unwrap();
+        if !as_peer.status.is_some_and(|status| status.allowed) {
+            return false;
+        }
+        let as_nobody = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some("nobody-knows-me".to_owned()),
+                groups: Some(vec!["system:authenticated".to_owned()]),
+                resource_attributes: self.resource.clone(),
+                non_resource_attributes: self.url.clone(),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let reviews: Api<SubjectAccessReview> = Api::all(admin.clone());
+        let as_nobody = reviews.create(&PostParams::default(), &as_nobody).await.unwrap();
+        !as_nobody.status.is_some_and(|status| status.allowed)
+    }
 }
