@@ -33,6 +33,7 @@ async fn either_side_calls_either_side_lends_and_people_decide() {
     a.settings.delays = Delays { raise_after: Span::clamped(1), clear_after: Span::clamped(1) };
     let (at_a, at_b) = (a.start().await, b.start().await);
 
+    who_skips_the_verification_of_tls_comes_to_a_contract_too(&a, &b, &at_b).await;
     a_pushed_offer_waits_for_a_person(&a, &b, &at_b).await;
     what_was_pushed_is_amended(&a, &b).await;
     what_is_not_kept_of_it_is_told_on_both_sides(&a, &b).await;
@@ -102,6 +103,28 @@ fn found(peer: &House<'_>, fingerprint: &str) -> ForeignCluster {
     ];
     cluster.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     cluster
+}
+
+/// By the key that the first one who answered told, which is said.
+async fn who_skips_the_verification_of_tls_comes_to_a_contract_too(
+    a: &House<'_>,
+    b: &House<'_>,
+    at_b: &Process,
+) {
+    let insecurely = |spec: &mut ForeignClusterSpec| {
+        (spec.auth_fingerprint, spec.insecure_skip_tls_verify) = (None, true);
+        spec.outgoing_peering_enabled = PeeringEnabled::Yes;
+    };
+    a.add_with(b, at_b, insecurely).await;
+    let contract = in_force(a, b, "without verified TLS", |_| true).await;
+    check_paper(&contract, b, a);
+    let part = PeeringConditionType::AuthenticationStatus;
+    let told = a.wait_part("b", part, "Established AuthenticatedInsecurely").await;
+    let believed = format!("the key {} was believed", b.identity.public_key().fingerprint());
+    assert!(told.message.contains(&believed), "{}", told.message);
+    a.clusters().delete("b", &DeleteParams::default()).await.unwrap();
+    a.wait_gone("b").await;
+    b.wait_gone("a").await;
 }
 
 async fn nothing_agreed(provider: &House<'_>, consumer: &House<'_>) {
