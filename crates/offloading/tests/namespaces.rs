@@ -22,7 +22,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::NamespaceMap;
-use liqo_api::namespace_offloading::RemoteNamespaceConditionType;
+use liqo_api::namespace_offloading::{RemoteNamespaceCondition, RemoteNamespaceConditionType};
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -48,6 +48,7 @@ async fn namespaces_and_their_pods_go_where_their_owner_allows() {
     let process = a_restart_writes_nothing(&world).await;
     narrowing_moves_the_pods_and_then_the_namespace(&world).await;
     a_budget_is_honoured_for_a_while(&world).await;
+    pods_leave_a_pool_that_is_left_out(&world).await;
     drop(process);
     without_the_manager_no_pod_of_an_offloaded_namespace_is_made(&world).await;
     without_the_webhook_the_second_line_holds(&world).await;
@@ -262,6 +263,32 @@ async fn a_budget_is_honoured_for_a_while(world: &World<'_>) {
     assert!(!is_mapped(world, "rome", "budget").await);
 }
 
+/// The provider is selected before and after, so that the namespace stays.
+async fn pods_leave_a_pool_that_is_left_out(world: &World<'_>) {
+    for pool in ["fast", "plain"] {
+        world.add_pool("milan", pool).await;
+    }
+    world.namespace("pooled", json!({})).await;
+    let of = |pool: &str| selector("liqo.io/pool", "In", &[pool]);
+    world
+        .offload("pooled", json!({ "podOffloadingStrategy": "Remote", "clusterSelector": of("plain") }))
+        .await;
+    world.wait_phase("pooled", "Ready").await;
+    world.wait_marked("pooled", Some("Remote")).await;
+    deploy(world, "pooled", "web", 3).await;
+    world.wait_places("pooled", 3, &["liqo-milan-plain"]).await;
+    for (pool, node) in [("fast", "liqo-milan-fast"), ("plain", "liqo-milan-plain")] {
+        change(world, "pooled", json!({ "clusterSelector": of(pool) })).await;
+        world.wait_places("pooled", 3, &[node]).await;
+        assert!(is_mapped(world, "milan", "pooled").await);
+    }
+    let told = world.wait_phase("pooled", "Ready").await;
+    let status = told.status.unwrap();
+    let says = |it: &RemoteNamespaceCondition| it.message.contains("liqo-milan-fast does not match");
+    let mut all = status.remote_namespaces_conditions.values().flat_map(|all| &all.0);
+    assert!(all.any(says), "{status:#?}");
+}
+
 async fn without_the_manager_no_pod_of_an_offloaded_namespace_is_made(world: &World<'_>) {
     let refused = world.create_pod("gold-away", "unasked", json!({})).await.unwrap_err();
     assert!(refused.contains("mutate-pods.liqo.io"), "{refused}");
@@ -317,10 +344,10 @@ async fn deletion_brings_the_pods_home(world: &World<'_>) {
 
 async fn a_namespace_may_go_with_everything_in_it(world: &World<'_>) {
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(world.client.clone());
-    for name in ["shop", "gold-away", "at-home", "budget", "taken"] {
+    for name in ["shop", "gold-away", "at-home", "budget", "taken", "pooled"] {
         namespaces.delete(name, &DeleteParams::default()).await.unwrap();
     }
-    for name in ["shop", "gold-away", "at-home", "budget", "taken"] {
+    for name in ["shop", "gold-away", "at-home", "budget", "taken", "pooled"] {
         eventually(&format!("{name} goes"), || async {
             let found = namespaces.get_opt(name).await.unwrap();
             found.map_or(Ok(()), |found| Err(format!("{:#?}", found.status)))

@@ -186,6 +186,12 @@ impl<'a> World<'a> {
         });
     }
 
+    /// One more node of a provider.
+    pub(crate) async fn add_pool(&self, provider: &str, pool: &str) {
+        let labels = json!({ "liqo.io/remote-cluster-id": format!("{provider}-id"), "liqo.io/pool": pool });
+        put(&self.client, &node(&format!("{provider}-{pool}"), &labels)).await;
+    }
+
     pub(crate) async fn maps_at(&self, name: &str) -> Api<NamespaceMap> {
         Api::namespaced(self.there.client().await, &format!("liqo-tenant-home-at-{name}"))
     }
