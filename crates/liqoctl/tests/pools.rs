@@ -150,14 +150,16 @@ async fn pods_leave_a_pool_that_is_not_selected_any_more(pair: &Pair, remote: &s
     // Who insists on the other pool waits; who is in this one was not touched, and people are told.
     assert_eq!(places(pair, CONSUMER, "shop", FAST.0), ["", ""]);
     assert_eq!(places(pair, PROVIDER, remote, PLAIN.0), [PLAIN.2, PLAIN.2]);
-    let said = pair.ok(CONSUMER, &["status", "namespace", "shop"]);
+    let said = pair.ok(CONSUMER, &["status", "namespace", "shop", "-o", "wide"]);
     assert!(said.out.contains("liqo-provider-fast does not match"), "{said}");
     // Nobody moves because there is more to choose from, but whoever is made from now on may choose it.
     select(Value::Null);
     pair.kubectl(CONSUMER, &["-n", "shop", "delete", "pods", "--all"]);
     runs_at(FAST).await;
-    let fast = ["-n", "shop", "rollout", "status", "deployment/fast", "--timeout=60s"];
-    pair.kubectl(CONSUMER, &fast);
+    for name in ["fast", "plain"] {
+        let name = format!("deployment/{name}");
+        pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", &name, "--timeout=60s"]);
+    }
 }
 
 async fn a_pool_that_is_removed_is_emptied(pair: &Pair, remote: &str) {
