@@ -243,8 +243,12 @@ fn a_person_decides(pair: &Pair) {
     let manager = "deployment/liqo-controller-manager";
     let by_hand = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/args/-",
         "value": "--offer-disable-auto-accept=true"}]"#;
+    let pods = pair.kubectl(CONSUMER, &["-n", "liqo", "get", "pods", "-o", "name"]);
+    let old = pods.lines().find(|pod| pod.contains("controller-manager")).unwrap();
     pair.kubectl(CONSUMER, &["-n", "liqo", "patch", manager, "--type=json", "-p", by_hand]);
     pair.kubectl(CONSUMER, &["-n", "liqo", "rollout", "status", manager, "--timeout=60s"]);
+    // It would accept by itself as long as it leads.
+    pair.kubectl(CONSUMER, &["-n", "liqo", "wait", "--for=delete", old, "--timeout=60s"]);
     pair.fails(CONSUMER, &["peer", PROVIDER])
         .tells(&["somebody has to decide", "liqoctl offer accept provider"]);
     pair.ok(CONSUMER, &["offer", "refuse", PROVIDER]).tells(&["refused"]);
@@ -292,7 +296,7 @@ fn a_provider_lends_unasked_and_stops(pair: &Pair) {
     assert_eq!(pair.json(CONSUMER, &["offer", "list"])[0]["phase"], "ManualActionRequired");
     pair.ok(CONSUMER, &["offer", "accept", PROVIDER]).tells(&["accepted: cpu", "contract: c-"]);
     assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
-    pair.ok(PROVIDER, &lend).tells(&["rome was known already", "standing offer: rome may use cpu"]);
+    pair.ok(PROVIDER, &lend).tells(&["rome was known already", "standing offer: consumer may use cpu"]);
 
     for _ in 0..2 {
         pair.ok(PROVIDER, &["unpeer", "rome"]).tells(&["nothing is lent to rome any more", "--lend"]);

@@ -155,10 +155,7 @@ pub(crate) fn lending(cluster: &ForeignCluster) -> Phases {
     let trusted = cluster.peering_status(Part::AuthenticationStatus) == Status::Established;
     let peer = cluster.name_any();
     let done = match told {
-        Some(it) if it.status == Status::Established => Some(words(it)),
-        Some(it) if it.reason == CONSUMER_DECIDES => {
-            Some(format!("{}; liqoctl offer accept takes it there", words(it)))
-        }
+        Some(it) if it.status == Status::Established || it.reason == CONSUMER_DECIDES => Some(words(it)),
         _ => None,
     };
     match done {

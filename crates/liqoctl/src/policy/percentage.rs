@@ -38,22 +38,21 @@ pub(super) async fn read(connection: &Connection) -> Result<Percent> {
             Some(DEFAULT)
         }
     };
-    said.and_then(Percent::new)
-        .with_context(|| format!("the manager's {FLAG} makes no sense: {found:?}"))
+    said.and_then(Percent::new).with_context(|| format!("the manager's {FLAG} makes no sense: {found:?}"))
 }
 
 /// Flags count before variables, and what comes later before what comes first.
 fn find(manager: &Container) -> Found {
     let words = manager.args.as_deref().unwrap_or_default();
-    let flags = words.iter().enumerate().filter_map(|(place, word)| match word.strip_prefix(FLAG)? {
+    let mut flags = words.iter().enumerate().filter_map(|(place, word)| match word.strip_prefix(FLAG)? {
         "" => words.get(place + 1).map(String::as_str),
         rest => rest.strip_prefix('='),
     });
-    if let Some(said) = flags.last() {
+    if let Some(said) = flags.next_back() {
         return Found::Said(said.to_owned());
     }
-    let variables = manager.env.iter().flatten();
-    if let Some(variable) = variables.filter(|variable| variable.name == VARIABLE).last() {
+    let mut variables = manager.env.iter().flatten();
+    if let Some(variable) = variables.rfind(|variable| variable.name == VARIABLE) {
         return variable.value.clone().map_or(Found::Hidden, Found::Said);
     }
     // All variables of a ConfigMap or Secret may be among them.
