@@ -13,16 +13,16 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 const REQUEST: usize = 16 << 10;
 
 /// One that answers until the test ends.
-pub struct Impostor {
+pub(crate) struct Impostor {
     address: SocketAddr,
-    pub certificate: Fingerprint,
+    pub(crate) certificate: Fingerprint,
     /// The fingerprint of the key that it shows.
-    pub key: String,
+    pub(crate) key: String,
 }
 
 impl Impostor {
     /// Claims this ID and name, with a key of its own.
-    pub fn start(id: &str, name: &str) -> Self {
+    pub(crate) fn start(id: &str, name: &str) -> Self {
         let wanted = liqo_identity::Wanted { id: None, name: None };
         let key = liqo_identity::Identity::generate(&wanted).unwrap().public_key();
         let spki: String = key.to_pem().lines().filter(|line| !line.starts_with('-')).collect();
@@ -44,7 +44,7 @@ impl Impostor {
         Self { address, certificate, key: key.fingerprint() }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 }
