@@ -1,4 +1,4 @@
-//! How much later than at home the endpoints of a large Service are known at the provider.
+//! How long after a Service is created its many endpoints are known, at home and at the provider. The pods are there before.
 
 use std::collections::HashMap;
 
@@ -6,41 +6,51 @@ use anyhow::{Context, Result, bail};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::PATIENCE;
 use super::load::{self, Load, NAME};
 use super::pair::{NAMESPACE, Pair};
-use crate::bench::measure::{Measurement, Unit};
+use super::{LOOK, PATIENCE};
+use crate::bench::measure::{Baseline, Measurement, Samples, Unit};
 
 /// At most so many times as long as until they are known at home.
 const TIMES: f64 = 1.2;
+const ROUNDS: usize = 5;
 
 /// The time until a Service has so many endpoints, at home and at the provider.
 pub(super) async fn measure(pair: &Pair, pods: u32) -> Result<Measurement> {
+    load::deploy(&pair.consumer, NAMESPACE, &Load { pods, at_home: true }).await?;
     let services: Api<Service> = Api::namespaced(pair.consumer.clone(), NAMESPACE);
-    services.create(&PostParams::default(), &service()?).await?;
-    let started = Instant::now();
-    let load = Load { pods, at_home: true };
-    let (_, here, there) = tokio::try_join!(
-        load::deploy(&pair.consumer, NAMESPACE, &load),
-        complete(&pair.consumer, pods, started),
-        complete(&pair.provider, pods, started),
-    )?;
-    eprintln!("  {pods} endpoints: at home after {here:.2} s, at the provider after {there:.2} s");
-    services.delete(NAME, &DeleteParams::default()).await?;
+    let (mut at_home, mut away) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let (created, here, there) = tokio::join!(
+            async { services.create(&PostParams::default(), &service()?).await.map_err(anyhow::Error::from) },
+            complete(&pair.consumer, pods, started),
+            complete(&pair.provider, pods, started),
+        );
+        created?;
+        at_home.push(here?);
+        away.push(there?);
+        services.delete(NAME, &DeleteParams::default()).await?;
+        gone(&pair.consumer).await?;
+        gone(&pair.provider).await?;
+    }
     load::remove(&pair.consumer, NAMESPACE).await?;
-    super::one(
-        format!("a Service with {pods} endpoints, reflected"),
-        Unit::Seconds,
-        there,
-        Some(TIMES * here),
-        ("its endpoints known at home", here),
-    )
+    let samples = |of| Samples::new(of).context("nothing was measured");
+    let (here, there) = (samples(at_home)?, samples(away)?);
+    eprintln!("  {pods} endpoints: at home {here:.3?}, at the provider {there:.3?}");
+    Ok(Measurement {
+        what: format!("a Service with {pods} endpoints, reflected"),
+        unit: Unit::Seconds,
+        target: Some(TIMES * here.median()),
+        samples: there,
+        baseline: Baseline { what: "its endpoints known at home".to_owned(), samples: here },
+    })
 }
 
 fn service() -> Result<Service> {
@@ -67,6 +77,18 @@ async fn complete(client: &Client, pods: u32, since: Instant) -> Result<f64> {
         bail!("the watch ended")
     };
     tokio::time::timeout(PATIENCE, all).await.with_context(|| format!("{pods} endpoints did not come"))?
+}
+
+/// Waits until a cluster knows no endpoints any more.
+async fn gone(client: &Client) -> Result<()> {
+    let slices: Api<EndpointSlice> = Api::all(client.clone());
+    let of = ListParams::default().labels(&format!("kubernetes.io/service-name={NAME}")).limit(1);
+    let deadline = Instant::now() + PATIENCE;
+    while !slices.list_metadata(&of).await?.items.is_empty() {
+        anyhow::ensure!(Instant::now() < deadline, "the endpoints of {NAME} stay");
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
 }
 
 fn ready(slice: &EndpointSlice) -> usize {

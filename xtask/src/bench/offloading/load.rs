@@ -35,6 +35,12 @@ fn deployment(load: &Load) -> Result<Deployment> {
                 "spec": {
                     "automountServiceAccountToken": false,
                     "nodeSelector": nodes,
+                    "topologySpreadConstraints": [{
+                        "maxSkew": 3,
+                        "topologyKey": "kubernetes.io/hostname",
+                        "whenUnsatisfiable": "ScheduleAnyway",
+                        "labelSelector": { "matchLabels": { "app": NAME } },
+                    }],
                     "containers": [{
                         "name": "app",
                         "image": "localhost/liqo/sandbox-app:1",

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use anyhow::{Context, Result};
 use kube::Client;
 
-use super::Run;
 use super::load::{self, Load};
+use super::{Memory, Run, Vanilla};
 use crate::bench::peering::Programs;
 use crate::bench::two::{CONSUMER, PROVIDER, Two, sandbox};
 
@@ -25,7 +25,6 @@ pub(super) struct Shape {
     pub(super) lent: u32,
     /// Pods on hollow nodes of the consumer.
     pub(super) own: u32,
-    pub(super) strategy: &'static str,
 }
 
 /// Two clusters with liqo in pods; gone when it is let go of.
@@ -40,7 +39,7 @@ impl Deref for Pair {
 }
 
 impl Pair {
-    /// Two clusters that peered.
+    /// Two clusters with nothing of ours in them.
     pub(super) async fn start(programs: &Programs, shape: Shape) -> Result<Self> {
         let file = programs.out.join("offloading-bench.yaml");
         let rate = shape.rate.map(|rate| format!("\n  clientRate: {rate}")).unwrap_or_default();
@@ -52,27 +51,42 @@ impl Pair {
         );
         std::fs::write(&file, spec).with_context(|| format!("cannot write {}", file.display()))?;
         let pair = Self(Two::start(programs, &["--file", &file.display().to_string()]).await?);
-        pair.peer(shape)?;
+        pair.prepare(shape)?;
         Ok(pair)
     }
 
-    fn peer(&self, shape: Shape) -> Result<()> {
+    fn prepare(&self, shape: Shape) -> Result<()> {
         for cluster in [CONSUMER, PROVIDER] {
-            self.liqoctl(cluster, &["install", "sandbox"])?;
             self.kubectl(cluster, &["create", "namespace", NAMESPACE])?;
-            // What is measured runs on hollow nodes alone.
-            self.kubectl(cluster, &["cordon", &format!("{cluster}-1")])?;
         }
         self.kubectl(PROVIDER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
         if shape.own > 0 {
             self.kubectl(CONSUMER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
         }
+        self.hollow_only()
+    }
+
+    /// What is measured runs on hollow nodes alone.
+    fn hollow_only(&self) -> Result<()> {
+        for cluster in [CONSUMER, PROVIDER] {
+            self.kubectl(cluster, &["cordon", &format!("{cluster}-1")])?;
+        }
+        Ok(())
+    }
+
+    /// Installs liqo in both, and has one lend to the other.
+    pub(super) fn peer(&self, strategy: &str) -> Result<()> {
+        for cluster in [CONSUMER, PROVIDER] {
+            self.kubectl(cluster, &["uncordon", &format!("{cluster}-1")])?;
+            self.liqoctl(cluster, &["install", "sandbox"])?;
+        }
+        self.hollow_only()?;
         let command = self.liqoctl(PROVIDER, &["generate-add-command", "--only-command"])?;
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
         self.liqoctl(CONSUMER, &words)?;
         self.kubectl(CONSUMER, &["wait", "--for=create", "node/liqo-provider", "--timeout=60s"])?;
         self.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node/liqo-provider", "--timeout=60s"])?;
-        let offload = ["offload", "namespace", NAMESPACE, "--pod-offloading-strategy", shape.strategy];
+        let offload = ["offload", "namespace", NAMESPACE, "--pod-offloading-strategy", strategy];
         self.liqoctl(CONSUMER, &offload)?;
         Ok(())
     }
@@ -88,28 +102,29 @@ impl Pair {
         tokio::task::spawn_blocking(move || sandbox(&liqoctl, &["stop", cluster])).await?.map(drop)
     }
 
-    /// The Deployment directly in the provider.
-    pub(super) async fn vanilla(&self, pods: u32) -> Result<Run> {
-        self.run(&self.provider, pods).await
+    /// The Deployment directly in the provider, before anything of ours is installed.
+    pub(super) async fn vanilla(&self, pods: u32) -> Result<Vanilla> {
+        let (seconds, requests_per_pod) = self.deploy(&self.provider, pods).await?;
+        load::remove(&self.provider, NAMESPACE).await?;
+        Ok(Vanilla { seconds, requests_per_pod })
     }
 
     /// The same from the consumer.
     pub(super) async fn offloaded(&self, pods: u32) -> Result<Run> {
-        self.run(&self.consumer, pods).await
+        let (before, cpu) = (self.memory()?, self.cpu()?);
+        let (seconds, requests_per_pod) = self.deploy(&self.consumer, pods).await?;
+        let own_milliseconds_per_pod = (self.cpu()? - cpu) * 1e3 / f64::from(pods);
+        let with = self.memory()?;
+        load::remove(&self.consumer, NAMESPACE).await?;
+        let memory = Memory { before, with, after: self.memory()? };
+        Ok(Run { seconds, requests_per_pod, own_milliseconds_per_pod, memory })
     }
 
-    async fn run(&self, client: &Client, pods: u32) -> Result<Run> {
-        let (requests, cpu) = (self.requests().await?, self.cpu()?);
+    /// Seconds until all pods are ready, and requests for each.
+    async fn deploy(&self, client: &Client, pods: u32) -> Result<(f64, f64)> {
+        let requests = self.requests().await?;
         let seconds = load::deploy(client, NAMESPACE, &Load { pods, at_home: false }).await?;
-        let run = Run {
-            seconds,
-            requests_per_pod: (self.requests().await? - requests) / f64::from(pods),
-            own_milliseconds_per_pod: (self.cpu()? - cpu) * 1e3 / f64::from(pods),
-            // While they are there.
-            memory: self.memory()?,
-        };
-        load::remove(client, NAMESPACE).await?;
-        Ok(run)
+        Ok((seconds, (self.requests().await? - requests) / f64::from(pods)))
     }
 
     async fn requests(&self) -> Result<f64> {
@@ -122,7 +137,7 @@ impl Pair {
     }
 
     /// Memory of the consumer's and the provider's manager in millions of bytes.
-    pub(super) fn memory(&self) -> Result<(f64, f64)> {
+    fn memory(&self) -> Result<(f64, f64)> {
         let of =
             |cluster| Ok::<_, anyhow::Error>(self.metric(cluster, "process_resident_memory_bytes")? / 1e6);
         Ok((of(CONSUMER)?, of(PROVIDER)?))
