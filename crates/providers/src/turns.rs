@@ -45,6 +45,11 @@ impl Turns {
         Some(if in_doubt { ended + IN_DOUBT } else { *began + round })
     }
 
+    /// When it was asked last; `None` sorts first, and is who never was.
+    pub(crate) fn last(&self, id: &ClusterId) -> Option<Instant> {
+        self.turns.get(id).map(|turn| turn.began)
+    }
+
     /// It is asked now.
     pub(crate) fn begin(&mut self, id: &ClusterId, now: Instant) {
         self.busy += 1;

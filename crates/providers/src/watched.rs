@@ -44,8 +44,9 @@ pub const RULES: &[Rule] = &[
 
 /// A watch that heard nothing for so long has lost its server.
 const STALE_AFTER: Duration = Duration::from_secs(90);
-/// Providers that are asked at the same time: all of a thousand may not answer, and must be noticed all the same.
-const ASKED_AT_ONCE: usize = 256;
+/// Providers that are asked at the same time: more connections that begin together than this keep each other from being ready in
+/// time.
+const ASKED_AT_ONCE: usize = 64;
 /// How long it waits at least before it looks whose turn it is, so that many answers are one look.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -259,20 +260,23 @@ impl Providers {
         let lending: Vec<_> = lending.filter_map(|it| Some((&it.id, it.link.as_ref().ok()?))).collect();
         turns.keep(|id| list.contains_key(id));
         let round = pulse::interval(lending.len());
-        let (mut asked, mut next) = (vec![], now + round);
+        let (mut waiting, mut next) = (vec![], now + round);
         for (id, link) in lending {
             let in_doubt = index.records.get(id).is_none_or(|record| record.is_in_doubt(clock));
             match turns.due(id, in_doubt, round, now) {
                 Some(due) if due > now => next = next.min(due),
-                Some(_) if turns.busy() < ASKED_AT_ONCE => {
-                    turns.begin(id, now);
-                    asked.push((id.clone(), link.clone()));
-                }
-                // Not answered yet, or too many are: whoever answers has it looked at again.
-                _ => {}
+                Some(_) => waiting.push((turns.last(id), id, link)),
+                // Whoever answers has it looked at again.
+                None => {}
             }
         }
-        (asked, next)
+        // Who has waited longest comes first: those that do not answer keep nobody from being asked at all.
+        waiting.sort_by_key(|(last, _, _)| *last);
+        waiting.truncate(ASKED_AT_ONCE.saturating_sub(turns.busy()));
+        for (_, id, _) in &waiting {
+            turns.begin(id, now);
+        }
+        (waiting.into_iter().map(|(_, id, link)| (id.clone(), link.clone())).collect(), next)
     }
 
     async fn ask(self, id: ClusterId, link: Link) -> ClusterId {

@@ -33,6 +33,7 @@ fn one_that_does_not_answer_keeps_nobody_waiting() {
     turns.begin(&milan, now);
     turns.begin(&rome, now);
     turns.end(&rome, now + after(10));
+    assert!(turns.last(&id("new")) < turns.last(&rome), "who was never asked comes first");
     assert_eq!(turns.due(&milan, true, ROUND, now + after(510)), None);
     assert_eq!(turns.due(&rome, true, ROUND, now + after(510)), Some(now + after(510)));
     // One that lends no more is forgotten when it has answered, and counted until then.
