@@ -72,8 +72,10 @@ fn values_go_to_a_file_that_is_not_overwritten(world: &World) {
 
 async fn bad_values_are_refused_before_anything_is_written(world: &World) {
     let client = world.client().await;
+    world.kubectl(&["create", "service", "nodeport", "taken", "--tcp=80:80", "--node-port=30443"]);
     let before = everything(&client).await;
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 11] = [
+        (&["--set", "auth.service.nodePort=30443"], "30443/TCP is used by Service default/taken"),
         (&["--cluster-name", "Not_A_Name"], "is not a cluster name"),
         (&["--cluster-id", "no id"], "is not a cluster ID"),
         (&["--pod-cidr", "10.80.0.0/17"], "overlap"),
@@ -90,6 +92,7 @@ async fn bad_values_are_refused_before_anything_is_written(world: &World) {
         world.fails(&arguments).tells(&[word]);
     }
     assert_eq!(difference(&before, &everything(&client).await), Vec::<String>::new());
+    world.kubectl(&["delete", "service", "taken"]);
 }
 
 async fn without_rights_the_missing_ones_are_named(world: &World) {
