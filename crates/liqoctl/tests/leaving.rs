@@ -8,6 +8,7 @@
     clippy::panic,
     reason = "a test that cannot go on has failed"
 )]
+#![allow(clippy::duplicate_mod, reason = "both helpers below bring along how a command's answer is read")]
 
 #[path = "support/pair.rs"]
 mod pair;
