@@ -41,8 +41,11 @@ async fn an_application_runs_elsewhere_as_if_it_ran_at_home() {
     pods_run_there(&pair, &remote).await;
     the_doors_of_the_kubelet_are_open(&pair).await;
     ended_pods_tell_how(&pair).await;
+    where_liqo_runs_only_services_are_shown(&pair).await;
     what_is_deleted_at_home_goes_there(&pair, &remote).await;
     a_provider_that_is_gone_is_replaced(&pair).await;
+    a_peer_that_is_drained_is_emptied(&pair).await;
+    one_of_two_managers_is_enough(&pair).await;
     nothing_is_left(&pair, &remote).await;
     the_rights_of_the_chart_are_enough(&pair);
 }
@@ -210,6 +213,27 @@ async fn ended_pods_tell_how(pair: &Pair) {
     }
 }
 
+/// Its own namespace never goes elsewhere, but others may be let to reach what is in it.
+async fn where_liqo_runs_only_services_are_shown(pair: &Pair) {
+    let refused = pair.fails(CONSUMER, &["offload", "namespace", "liqo"]);
+    assert!(refused.err.contains("podOffloadingStrategy Local"), "{refused}");
+    pair.ok(CONSUMER, &["offload", "namespace", "liqo", "--pod-offloading-strategy", "Local"]);
+    let nsof: Value = read(pair, CONSUMER, &["-n", "liqo", "get", "namespaceoffloading", "offloading"]);
+    let remote = text(&nsof["status"]["remoteNamespaceName"]);
+    let copies = |kind: &str| {
+        let ours = ["-n", &remote, "get", kind, "-l", "virtualkubelet.liqo.io/origin"];
+        names(&read(pair, PROVIDER, &ours))
+    };
+    eventually("its Services are there", || {
+        let found = copies("services,endpointslices");
+        if found.iter().any(|name| name == "liqo-auth") { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await;
+    assert_eq!(copies("secrets,configmaps,shadowpods,persistentvolumeclaims"), Vec::<String>::new());
+    pair.ok(CONSUMER, &["unoffload", "namespace", "liqo", "--yes"]);
+    pair.kubectl(PROVIDER, &["wait", "--for=delete", "namespace", &remote, "--timeout=60s"]);
+}
+
 async fn what_is_deleted_at_home_goes_there(pair: &Pair, remote: &str) {
     pair.kubectl(CONSUMER, &["-n", "shop", "delete", "deployment,pod", "--all", "--timeout=60s"]);
     eventually("the pods are gone on both sides", || {
@@ -256,10 +280,66 @@ fn running_nodes(pair: &Pair) -> Vec<String> {
     items(&pods).iter().filter(ready).map(|pod| text(&pod["spec"]["nodeName"])).collect()
 }
 
-/// Parting with pods running: they come home, and the provider keeps nothing of them.
-async fn nothing_is_left(pair: &Pair, remote: &str) {
+/// Starts the application's pods anew, and waits until they run.
+fn restart(pair: &Pair) {
     pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "restart", "deployment/shop"]);
     pair.kubectl(CONSUMER, &["-n", "shop", "rollout", "status", "deployment/shop", "--timeout=90s"]);
+}
+
+/// Before a provider is worked on: its pods move away, others do not come, and what was agreed on stays.
+async fn a_peer_that_is_drained_is_emptied(pair: &Pair) {
+    restart(pair);
+    assert_eq!(running_nodes(pair), [NODE, NODE], "it answers again, and they prefer it");
+    let begun = Instant::now();
+    pair.ok(CONSUMER, &["drain", "peer", "provider"]);
+    eventually("the pods run at home", || {
+        let nodes = running_nodes(pair);
+        if nodes == ["consumer-1", "consumer-1"] { Ok(()) } else { Err(format!("{nodes:?}")) }
+    })
+    .await;
+    println!("a provider was drained after {:?}", begun.elapsed());
+    restart(pair);
+    assert_eq!(running_nodes(pair), ["consumer-1", "consumer-1"], "it takes no new ones");
+    let contracts = pair.json(CONSUMER, &["contract", "list"]);
+    assert_eq!(contracts[0]["phase"], "Active", "{contracts:#}");
+    pair.ok(CONSUMER, &["drain", "peer", "provider", "--undo"]);
+    restart(pair);
+    assert_eq!(running_nodes(pair), [NODE, NODE], "they may go there again");
+}
+
+/// Pods of offloaded namespaces are made and run though the manager that led died, and no other can take its place.
+async fn one_of_two_managers_is_enough(pair: &Pair) {
+    let manager = ["-n", "liqo", "rollout", "status", "deployment/liqo-controller-manager", "--timeout=90s"];
+    pair.ok(CONSUMER, &["install", "sandbox", "--enable-ha"]);
+    pair.kubectl(CONSUMER, &manager);
+    let lease = ["-n", "liqo", "get", "lease", "liqo-controller-manager"];
+    let leader = eventually("somebody leads", || {
+        let lease: Value = read(pair, CONSUMER, &lease);
+        let holder = lease["spec"]["holderIdentity"].as_str().and_then(|it| it.split('_').next());
+        holder.filter(|it| !it.is_empty()).map(str::to_owned).ok_or_else(|| format!("{lease:#}"))
+    })
+    .await;
+    pair.kubectl(CONSUMER, &["cordon", "consumer-1"]);
+    let killed = Instant::now();
+    pair.kubectl(CONSUMER, &["-n", "liqo", "delete", "pod", &leader, "--grace-period=0", "--force"]);
+    pair.kubectl(CONSUMER, &["-n", "shop", "scale", "deployment/shop", "--replicas=4"]);
+    eventually("more pods run", || {
+        let nodes = running_nodes(pair);
+        if nodes == [NODE; 4] { Ok(()) } else { Err(format!("{nodes:?}")) }
+    })
+    .await;
+    println!("with one manager less, pods ran after {:?}", killed.elapsed());
+    let left: Value = read(pair, CONSUMER, &["-n", "liqo", "get", "pods"]);
+    let waits = items(&left).iter().filter(|pod| pod["status"]["phase"] == "Pending").count();
+    assert_eq!(waits, 1, "nobody took its place: {left:#}");
+    pair.kubectl(CONSUMER, &["uncordon", "consumer-1"]);
+    pair.kubectl(CONSUMER, &manager);
+    pair.kubectl(CONSUMER, &["-n", "shop", "scale", "deployment/shop", "--replicas=2"]);
+}
+
+/// Parting with pods running: they come home, and the provider keeps nothing of them.
+async fn nothing_is_left(pair: &Pair, remote: &str) {
+    restart(pair);
     pair.ok(CONSUMER, &["unpeer", "provider"]);
     pair.kubectl(CONSUMER, &["wait", "--for=delete", "node", NODE, "--timeout=90s"]);
     pair.kubectl(PROVIDER, &["wait", "--for=delete", "namespace", remote, "--timeout=90s"]);

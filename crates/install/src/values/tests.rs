@@ -256,17 +256,16 @@ fn ports_of_nodes_count_only_when_they_are_asked_for() {
 #[test]
 fn who_gives_a_value_that_has_no_effect_is_told_so() {
     let mut world = world();
-    world.given = Given {
-        broker: Some(true),
-        mtu: Some(1300),
-        listening_port: Some(6000),
-        ..Given::default()
-    };
+    world.given =
+        Given { broker: Some(true), mtu: Some(1300), listening_port: Some(6000), ..Given::default() };
     world.sets = vec![Set::Text("controllerManager.config.externalMonitor=here:1".into())];
     let notes = world.values().notes;
-    for words in
-        ["brokerMode (--broker)", "networkConfig.mtu (--mtu)", "--vpn-listening-port", "externalMonitor is kept"]
-    {
+    for words in [
+        "brokerMode (--broker)",
+        "networkConfig.mtu (--mtu)",
+        "--vpn-listening-port",
+        "externalMonitor is kept",
+    ] {
         let told = notes.iter().filter(|note| note.contains(words) && note.contains("no effect")).count();
         assert_eq!(told, 1, "{words}: {notes:?}");
     }
