@@ -49,6 +49,7 @@ async fn two_clusters_with_liqo_in_pods_find_each_other_and_outlive_their_manage
     the_service_answers_where_status_says(&world).await;
     a_pasted_command_leads_to_a_contract(&world).await;
     a_manager_that_is_replaced_changes_nothing(&world).await;
+    strangers_that_find_each_other_peer_by_themselves(&world).await;
     the_rights_of_the_chart_are_enough(&world);
 }
 
@@ -128,6 +129,26 @@ async fn a_manager_that_is_replaced_changes_nothing(world: &World) {
     let after = (world.in_force(CONSUMER).await, world.in_force(PROVIDER).await);
     assert_eq!(before.0.resource_version(), after.0.resource_version());
     assert_eq!(before.1.resource_version(), after.1.resource_version());
+}
+
+/// The provider asks for no token, and the consumer joins whom it finds: nobody types anything about the other.
+async fn strangers_that_find_each_other_peer_by_themselves(world: &World) {
+    let before = world.in_force(CONSUMER).await.name_any();
+    let peer = world.known(CONSUMER, PROVIDER).await;
+    world.ok(CONSUMER, &["remove", "cluster", &peer]);
+    let found = ["install", "sandbox", "--enable-lan-discovery", "--set"];
+    let open = ["auth.config.enableAuthentication=false", "--set", "discovery.config.autojoin=false"];
+    world.ok(PROVIDER, &[&found[..], &open].concat());
+    world.ok(CONSUMER, &[&found[..], &["discovery.config.autojoin=true"]].concat());
+    let (here, there) = (world.in_force(CONSUMER).await, world.in_force(PROVIDER).await);
+    assert_ne!(here.name_any(), before);
+    assert_eq!(here.name_any(), there.name_any());
+    let peer = format!("foreigncluster/{}", world.known(CONSUMER, PROVIDER).await);
+    let label = "jsonpath={.metadata.labels.discovery\\.liqo\\.io/discovery-type}";
+    assert_eq!(world.kubectl(CONSUMER, &["get", &peer, "-o", label]), "LAN");
+    let annotation = "jsonpath={.items[*].metadata.annotations.authentication\\.liqo\\.io/admitted-by}";
+    let tenants = ["get", "namespaces", "-l", "discovery.liqo.io/tenant-namespace=true", "-o", annotation];
+    assert_eq!(world.kubectl(PROVIDER, &tenants), "open");
 }
 
 /// Nothing that the manager tried was forbidden.

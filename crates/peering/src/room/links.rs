@@ -62,7 +62,8 @@ impl Links {
     /// Why each peer does not answer, while it does not, and whether that is because we may not look there.
     pub(super) fn troubles(&self) -> Vec<(ClusterId, Option<String>, bool)> {
         let trouble = |live: &Live| live.watches.iter().find_map(WatchStatus::failure);
-        let forbidden = |live: &Live| live.watches.iter().all(WatchStatus::is_forbidden);
+        // One is enough: a watch that was open before we were put out is not told of it, and is silent until it is dead.
+        let forbidden = |live: &Live| live.watches.iter().any(WatchStatus::is_forbidden);
         self.0.iter().map(|(peer, live)| (peer.clone(), trouble(live), forbidden(live))).collect()
     }
 }
