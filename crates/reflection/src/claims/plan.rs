@@ -72,8 +72,10 @@ pub(crate) fn plan(view: &View<'_>, key: &Key) -> Planned {
         about.real(real, claim, &mut planned);
     }
     let has_volume = |claim: &Claim| view.claims.volumes(key).any(|it| it.claim_uid == claim.uid);
-    if let Some(claim) = claim.filter(|claim| !claim.deleting && !claim.bound && !has_volume(claim)) {
-        about.place(claim, &mut planned);
+    match claim.filter(|claim| !has_volume(claim)) {
+        Some(claim) if claim.bound => about.hold(claim, &mut planned),
+        Some(claim) if !claim.deleting => about.place(claim, &mut planned),
+        _ => {}
     }
     planned
 }
@@ -141,6 +143,15 @@ impl About<'_> {
         }
         if !of_pod {
             planned.sent = Some(Here::kept(&volume.claim_uid, provider));
+        }
+    }
+
+    /// One watch may tell that a claim has its volume before another tells of the volume: what is behind it stays meanwhile, as
+    /// nothing else says that it is wanted.
+    fn hold(&self, claim: &Claim, planned: &mut Planned) {
+        let node = claim.node.as_ref().and_then(|node| self.view.pods.node(node));
+        if let Some(node) = node.filter(|_| !claim.of_pod && planned.sent.is_none()) {
+            planned.sent = Some(Here::kept(&claim.uid, &node.provider));
         }
     }
 

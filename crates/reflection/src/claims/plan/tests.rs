@@ -248,6 +248,24 @@ fn a_bound_claim_keeps_what_is_behind_it_and_says_when_it_is_lost() {
 }
 
 #[test]
+fn what_is_behind_a_claim_stays_also_while_its_volume_is_not_known_yet() {
+    let mut bound = claim("u", Some("liqo-away"));
+    bound["spec"]["volumeName"] = json!("pvc-u");
+    let world = World::new().claim(bound.clone()).there("u");
+    let planned = world.plan();
+    assert!(planned.steps.is_empty() && planned.report.is_none(), "{planned:?}");
+    let sent = planned.sent.unwrap();
+    assert_eq!((sent.uid.as_ref(), sent.body.is_empty()), ("u", true), "it is kept, and never made anew");
+    // Also while it is on its way out: whether the volume stays is for its policy to say.
+    bound["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert!(World::new().claim(bound).there("u").plan().sent.is_some());
+    // Nothing at a provider is wanted for one that was placed at home.
+    let mut home = claim("u", Some("node"));
+    home["spec"]["volumeName"] = json!("pvc-u");
+    assert!(World::new().claim(home).there("u").plan().sent.is_none());
+}
+
+#[test]
 fn without_its_claim_the_policy_says_what_becomes_of_a_volume() {
     let world = World::new().there("u").volume("u", Some("away"), "Released", "Delete");
     let planned = world.plan();
