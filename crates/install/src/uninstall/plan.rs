@@ -1,5 +1,8 @@
 //! What is to go and what stays. Pure.
 
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Pod;
 use liqo_api::labels;
 use serde_json::Value;
 
@@ -103,6 +106,12 @@ pub(super) fn storage_namespaces() -> String {
 /// Somebody else's label `component` alone says nothing.
 fn made_by_the_manager(component: &str) -> String {
     format!("{},{MANAGED_BY}={MANAGER},{COMPONENT}={component}", ours_selector())
+}
+
+/// Whether a pod is on a node that is not there any more.
+pub(super) fn is_stranded(pod: &Pod, nodes: &BTreeSet<String>) -> bool {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    node.is_some_and(|node| !node.is_empty() && !nodes.contains(node))
 }
 
 /// Takes our labels off an object that stays.

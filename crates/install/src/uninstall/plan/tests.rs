@@ -1,11 +1,11 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::api::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::{
-    Ending, ending, fingerprint, foreign_finalizers, hosted_namespaces, in_use, is_liqo_group, one_by_one,
-    strangers,
+    Ending, ending, fingerprint, foreign_finalizers, hosted_namespaces, in_use, is_liqo_group, is_stranded,
+    one_by_one, strangers,
 };
 use crate::inventory::Seen;
 use crate::kinds::Kind;
@@ -103,6 +103,18 @@ fn a_namespace_is_known_as_a_peers_by_what_only_the_manager_writes() {
         "app.kubernetes.io/part-of=liqo-rs,app.kubernetes.io/managed-by=liqo-controller-manager,\
          app.kubernetes.io/component=hosting"
     );
+}
+
+#[test]
+fn a_pod_is_stranded_when_its_node_is_gone() {
+    let nodes = BTreeSet::from(["here".to_owned()]);
+    let stranded = |node: Value| {
+        let pod = json!({ "metadata": {}, "spec": { "containers": [], "nodeName": node } });
+        is_stranded(&serde_json::from_value(pod).unwrap(), &nodes)
+    };
+    assert!(stranded(json!("liqo-rome")));
+    assert!(!stranded(json!("here")));
+    assert!(!stranded(Value::Null), "the scheduler has yet to place it");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! What the manager made outside its own namespace, for and with peers: nodes and namespaces.
 
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim};
-use kube::api::{ListParams, Patch, PatchParams};
+use std::collections::BTreeSet;
+
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, Pod};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
+use liqo_api::labels;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -15,9 +19,52 @@ use crate::kinds::Kind;
 use crate::progress::with_time;
 use crate::trouble::{self, patiently};
 
+/// Pods that are deleted at the same time.
+const AT_ONCE: usize = 16;
+
 impl Removing<'_> {
     pub(super) async fn virtual_nodes(&self) -> Result<(), InstallError> {
-        self.delete_labelled("Node", &plan::virtual_nodes()).await.map(drop)
+        self.delete_labelled("Node", &plan::virtual_nodes()).await?;
+        self.stranded_pods().await
+    }
+
+    /// Pods on virtual nodes that are no more: nobody is left who would end them, and Kubernetes takes a minute to see that.
+    async fn stranded_pods(&self) -> Result<(), InstallError> {
+        let nodes = Api::<Node>::all(self.target.client.clone());
+        let pods = Api::<Pod>::all(self.target.client.clone());
+        let ours = ListParams::default().labels(&format!("{}={}", labels::SHADOW_POD, labels::TRUE));
+        let found = patiently(async || {
+            let pods = pods.list(&ours).await?.items;
+            let nodes = nodes.list_metadata(&ListParams::default()).await?.items;
+            Ok((pods, nodes.iter().map(ResourceExt::name_any).collect::<BTreeSet<_>>()))
+        });
+        let (pods, nodes) = found.await.map_err(|error| {
+            InstallError::request("cannot list the pods that ran at peers".to_owned(), &error)
+        })?;
+        let stranded: Vec<Pod> = pods.into_iter().filter(|pod| plan::is_stranded(pod, &nodes)).collect();
+        let count = stranded.len();
+        let ended: Vec<_> =
+            stream::iter(stranded).map(|pod| self.end(pod)).buffer_unordered(AT_ONCE).collect().await;
+        ended.into_iter().collect::<Result<(), _>>()?;
+        if count > 0 {
+            self.progress
+                .done(&format!("{count} pods that ran at peers are gone; their controllers make others"));
+        }
+        Ok(())
+    }
+
+    async fn end(&self, pod: Pod) -> Result<(), InstallError> {
+        let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+        let pods = Api::<Pod>::namespaced(self.target.client.clone(), &namespace);
+        let this = Preconditions { uid: pod.metadata.uid, resource_version: None };
+        let params = DeleteParams::default().grace_period(0).preconditions(this);
+        match patiently(async || pods.delete(&name, &params).await).await {
+            Ok(_) => Ok(()),
+            Err(error) if trouble::is_not_found(&error) || trouble::is_conflict(&error) => Ok(()),
+            Err(error) => {
+                Err(InstallError::request(format!("cannot delete the pod {namespace}/{name}"), &error))
+            }
+        }
     }
 
     pub(super) async fn tenant_namespaces(&self) -> Result<(), InstallError> {
