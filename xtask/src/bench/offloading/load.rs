@@ -69,13 +69,15 @@ pub(super) async fn deploy(client: &Client, namespace: &str, load: &Load) -> Res
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// Removes it, and waits until its pods are gone.
+/// Removes it, and waits until it is gone with its pods.
 pub(super) async fn remove(client: &Client, namespace: &str) -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     deployments.delete(NAME, &DeleteParams::foreground()).await?;
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let deadline = Instant::now() + PATIENCE;
-    while !pods.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
+    while deployments.get_metadata_opt(NAME).await?.is_some()
+        || !pods.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty()
+    {
         anyhow::ensure!(Instant::now() < deadline, "pods are still there after {} s", PATIENCE.as_secs());
         tokio::time::sleep(LOOK).await;
     }

@@ -13,6 +13,8 @@ use crate::bench::two::{CONSUMER, PROVIDER, Two, sandbox};
 /// The namespace of the measured Deployment, in both clusters.
 pub(super) const NAMESPACE: &str = "load";
 const METRICS: u16 = 8080;
+/// The nodes that run nothing.
+const HOLLOW: &str = "type=kwok";
 /// Pods of one hollow node that are offered, a little less than it has room for.
 const PODS_PER_NODE: u32 = 90;
 
@@ -59,9 +61,9 @@ impl Pair {
         for cluster in [CONSUMER, PROVIDER] {
             self.kubectl(cluster, &["create", "namespace", NAMESPACE])?;
         }
-        self.kubectl(PROVIDER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
+        self.kubectl(PROVIDER, &["taint", "nodes", "-l", HOLLOW, "kwok.x-k8s.io/node-"])?;
         if shape.own > 0 {
-            self.kubectl(CONSUMER, &["taint", "nodes", "-l", "type=kwok", "kwok.x-k8s.io/node-"])?;
+            self.kubectl(CONSUMER, &["taint", "nodes", "-l", HOLLOW, "kwok.x-k8s.io/node-"])?;
         }
         self.hollow_only()
     }
@@ -77,8 +79,11 @@ impl Pair {
     /// Installs liqo in both, and has one lend to the other.
     pub(super) fn peer(&self, strategy: &str) -> Result<()> {
         for cluster in [CONSUMER, PROVIDER] {
+            // A manager runs on a real node.
+            self.kubectl(cluster, &["cordon", "-l", HOLLOW])?;
             self.kubectl(cluster, &["uncordon", &format!("{cluster}-1")])?;
             self.liqoctl(cluster, &["install", "sandbox"])?;
+            self.kubectl(cluster, &["uncordon", "-l", HOLLOW])?;
         }
         self.hollow_only()?;
         let command = self.liqoctl(PROVIDER, &["generate-add-command", "--only-command"])?;
@@ -93,7 +98,7 @@ impl Pair {
 
     /// Nothing is placed on nodes of the consumer any more.
     pub(super) fn only_remote(&self) -> Result<()> {
-        self.kubectl(CONSUMER, &["cordon", "-l", "type=kwok"]).map(drop)
+        self.kubectl(CONSUMER, &["cordon", "-l", HOLLOW]).map(drop)
     }
 
     /// Stops a whole cluster.
