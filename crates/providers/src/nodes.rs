@@ -25,6 +25,10 @@ pub use survey::{Behind, Bench, Survey};
 const EVERY: SignedDuration = SignedDuration::from_secs(2);
 /// How soon one is asked again that has just not answered, so that it is known in time.
 const IN_DOUBT: SignedDuration = SignedDuration::from_millis(500);
+/// How often one is asked that has not answered yet: its kubelet may just be starting.
+const AT_FIRST: SignedDuration = SignedDuration::from_secs(5);
+/// After so many attempts it is not about to answer any more: about a minute.
+const FIRST_ATTEMPTS: u32 = 12;
 /// How often one is asked that never answered: its provider may not let anybody through to its kubelets.
 const SELDOM: SignedDuration = SignedDuration::from_secs(60);
 /// How often in a row a node must not have answered.
@@ -112,6 +116,7 @@ impl Node {
                     record.observe(Err(why), now, patience);
                 }
                 match (self.is_mute(), self.is_gone()) {
+                    (true, _) if self.failures < FIRST_ATTEMPTS => AT_FIRST,
                     (true, _) => SELDOM,
                     (false, true) => EVERY,
                     (false, false) => IN_DOUBT,
