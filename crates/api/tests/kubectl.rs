@@ -9,10 +9,12 @@ mod cases;
 mod install;
 
 use std::process::Output;
+use std::time::Duration;
 
 use install::{NAMESPACE, install};
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// Examples of documentation for the original, letter by letter.
 const FOREIGN_CLUSTER: &str = include_str!("seeds/foreigncluster.json");
@@ -23,12 +25,27 @@ async fn kubectl_shows_columns_short_names_and_category_and_applies_the_known_ex
     let sandbox = TestSandbox::start([ClusterSpec::api_only("a")]).await;
     let cluster = sandbox.cluster("a");
     install(&cluster.client().await).await;
+    wait_until_listed(cluster);
 
     examples_apply_unchanged(cluster);
     every_kind_has_its_columns(cluster);
     the_category_lists_every_kind(cluster);
     fields_left_empty_are_as_if_left_out(cluster);
     explain_explains(cluster);
+}
+
+/// Waits until the server lists every kind: it does so a while after it serves them, and kubectl goes by that.
+fn wait_until_listed(cluster: TestCluster<'_>) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let names: Vec<String> = liqo_api::crds().into_iter().filter_map(|crd| crd.metadata.name).collect();
+    loop {
+        let listed = stdout(cluster.kubectl(["api-resources", "-o", "name"]));
+        let missing: Vec<_> = names.iter().filter(|name| !listed.lines().any(|it| it == *name)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "not listed: {missing:?}");
+    }
 }
 
 /// The output, or a panic with what kubectl said.

@@ -131,7 +131,9 @@ async fn whoever_is_not_a_peer_gets_nothing_and_disturbs_nobody() {
 
     let World { mut b, _process, token, to } = world;
     _process.kill();
-    b.limits(Limits::default());
+    // As many guesses as ever, and none more comes to be allowed in the middle of this.
+    let (guesses, _) = Limits::default().failures_per_source;
+    b.limits(Limits { failures_per_source: (guesses, Duration::from_secs(600)), ..Limits::default() });
     let process = b.start().await;
     b.fingerprint(&process).await;
     let world = World { b, _process: process, token, to };

@@ -446,6 +446,13 @@ async fn re_peering_while_the_called_side_still_removes(
         // What keeps the old namespace for a while, as contents do that others look after.
         hold(b, &old.name_any(), true).await;
         b.clusters().delete("a", &DeleteParams::default()).await.unwrap();
+        // The called side has heard of it.
+        eventually("the old namespace is being removed", || async {
+            let tenant = b.tenant(a).await;
+            let removed = tenant.as_ref().is_none_or(|it| it.metadata.deletion_timestamp.is_some());
+            if removed { Ok(()) } else { Err(format!("{tenant:?}")) }
+        })
+        .await;
         a.add("b", b, fingerprint, Some(&token)).await;
         let condition = a.wait_condition("b", "Pending PeerBusy").await;
         assert!(condition.message.contains("is just being removed"), "{}", condition.message);

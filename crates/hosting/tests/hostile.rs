@@ -55,7 +55,9 @@ async fn policies_are_in_force(milan: &Consumer<'_>) {
         }
     })
     .await;
-    let held = config(json!({ "finalizers": ["example.com/hold"] }));
+    let mut held = config(json!({ "finalizers": ["example.com/hold"] }));
+    // One that slips through stays, and must not be in the way later.
+    held.metadata.name = Some("slips-through".to_owned());
     eventually("the policies are in force", || async {
         match milan.create(SPACE, &held).await {
             Err(said) if said.contains("liqo-tenants") => Ok(()),

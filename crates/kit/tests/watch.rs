@@ -238,8 +238,8 @@ async fn a_cut_of_a_minute_hides_no_deletion_and_ends_soon_after_it_heals() {
     let watches = Watches::start(&cluster).await;
     watches.all_hold(&expected, Duration::from_secs(10)).await;
 
-    let started = Instant::now();
     sandbox.cut("a", "host").await;
+    let started = Instant::now();
     let gone: Vec<_> = ["m02", "m03", "m04"].iter().map(|name| watches.uid(name)).collect();
     ok(&cluster.kubectl_inside(["delete", "configmap", "m02", "m03", "m04"]));
     ok(&cluster.kubectl_inside(["create", "configmap", "m04"]));

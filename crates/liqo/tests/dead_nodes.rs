@@ -36,9 +36,14 @@ async fn pods_leave_nodes_that_die_behind_an_api_server_that_answers() {
     let remote = stack.wait_offloaded("shop").await;
     deploy(&stack).await;
     wait(&stack, "both nodes have some", |all| {
-        all.len() == PODS && ["away-1", "away-2"].iter().all(|node| all.values().any(|at| at == node))
+        let both = ["away-1", "away-2"];
+        let some_on_each = both.iter().all(|node| all.values().any(|at| at == node));
+        all.len() == PODS && some_on_each && all.values().all(|at| both.contains(&at.as_str()))
     })
     .await;
+    for node in ["away-1", "away-2"] {
+        wait_heard(&stack, node).await;
+    }
 
     let dead = Instant::now();
     kill(&stack, 2);
@@ -82,6 +87,23 @@ async fn nothing_is_left(stack: &Stack<'_>, remote: &str) {
         let fine = (pods, shadows, here) == (0, 0, PODS) && reason == "ProviderReachable" && !tainted;
         fine.then_some(())
             .ok_or_else(|| format!("{pods} pods, {shadows} shadows, {here} here, {reason}, {tainted}"))
+    })
+    .await;
+}
+
+/// Waits until a node has answered the consumer, which does not take one for dead that it never heard: by the kubelet's own
+/// count of who asked for a log.
+async fn wait_heard(stack: &Stack<'_>, node: &str) {
+    let path = format!("/api/v1/nodes/{node}/proxy/metrics");
+    eventually(&format!("{node} is heard"), || async {
+        let request = http::Request::get(&path).body(Vec::new()).unwrap();
+        let metrics = stack.there.request_text(request).await.map_err(|error| error.to_string())?;
+        let asked =
+            |line: &&str| line.starts_with("kubelet_http_requests_total") && line.contains("containerLogs");
+        let lines: Vec<&str> = metrics.lines().filter(asked).collect();
+        let asked: f64 = lines.iter().filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum();
+        // The second time, the first answer has arrived.
+        if asked >= 2.0 { Ok(()) } else { Err(format!("{lines:?}")) }
     })
     .await;
 }

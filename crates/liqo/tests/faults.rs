@@ -58,8 +58,8 @@ async fn when_the_leader_goes_another_takes_over(world: &World<'_>) {
     let who = world.identity().await;
     for politely in [false, true, false] {
         let (leader, mut others) = leader_of(managers).await;
-        assert_eq!(others[0].metric("liqo_manager_leader"), Some(0.0));
-        assert!(others[0].log().contains("standing by"), "{}", others[0].log());
+        others[0].wait_metric("liqo_manager_leader", 0.0).await;
+        others[0].wait_log("standing by").await;
         let gone = Instant::now();
         if politely {
             leader.stop().await;
@@ -113,6 +113,12 @@ async fn an_api_server_that_restarts_costs_nothing(world: &World<'_>) {
     let who = world.identity().await;
     let manager = world.manager("steady", &[]);
     manager.wait_ready().await;
+    // Its last write of a start, after another one led.
+    eventually("the new leader is told", || async {
+        let status = world.cluster_config().await.and_then(|config| config.status).unwrap_or_default();
+        if status.leader.as_deref() == Some("steady") { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
     let before = world.versions().await;
     kill_api_server(world).await;
     world.cluster.start(Component::Apiserver).await;

@@ -62,8 +62,8 @@ async fn the_first_start_makes_everything_in_order(world: &World<'_>) {
     let shown = ok(&world.cluster.kubectl(["get", "lcc"]));
     assert!(shown.contains(&who.name) && shown.contains("Autonomous") && shown.contains("True"), "{shown}");
 
-    assert_eq!(manager.metric("liqo_identity_ready"), Some(1.0));
-    assert_eq!(manager.metric("liqo_manager_leader"), Some(1.0));
+    manager.wait_metric("liqo_identity_ready", 1.0).await;
+    manager.wait_metric("liqo_manager_leader", 1.0).await;
     let (_, metrics) = manager.get("metrics", "/metrics").unwrap();
     let build = format!("liqo_build_info{{version=\"{}\"", liqo::VERSION);
     assert!(metrics.contains(&build), "{metrics}");

@@ -71,8 +71,8 @@ async fn told(world: &World<'_>, manager: &Manager, reason: &str) -> String {
     assert!(described.contains(reason), "{described}");
     let errors = manager.lines_with("ERROR");
     assert_eq!(errors, 1, "one error in the log:\n{}", manager.log());
-    assert_eq!(manager.metric("liqo_identity_ready"), Some(0.0));
-    assert_eq!(manager.metric(&format!("liqo_identity_refused{{reason=\"{reason}\"}}")), Some(1.0));
+    manager.wait_metric("liqo_identity_ready", 0.0).await;
+    manager.wait_metric(&format!("liqo_identity_refused{{reason=\"{reason}\"}}"), 1.0).await;
     message
 }
 
@@ -133,7 +133,12 @@ async fn a_secret_lost_before_the_start_is_told_as_well_and_a_new_identity_is_on
     let now = world.identity().await;
     assert_eq!((&now.id, &now.name), (&who.id, &who.name));
     assert_ne!(now.key, who.key);
-    assert!(world.events().await.iter().any(|event| event.reason.as_deref() == Some("IdentityReplaced")));
+    eventually("an event tells of the new key", || async {
+        let events = world.events().await;
+        let told = events.iter().any(|event| event.reason.as_deref() == Some("IdentityReplaced"));
+        if told { Ok(()) } else { Err(format!("{events:?}")) }
+    })
+    .await;
     manager.stop().await;
 }
 

@@ -5,7 +5,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -74,10 +74,23 @@ fn assert_words(text: &str, words: &[&str]) {
     }
 }
 
+/// An address that nobody answers at, and that nobody else gets as long as this is kept: one end of a connection has it.
+struct Closed {
+    address: SocketAddr,
+    _ends: (TcpListener, TcpStream),
+}
+
+fn closed() -> Closed {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    Closed { address: stream.local_addr().unwrap(), _ends: (listener, stream) }
+}
+
 #[test]
 fn an_api_server_that_is_not_there_is_told_in_one_sentence_and_in_time() {
     let files = Files::new("unreachable");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = closed();
+    let closed = nobody.address;
     let file = files.kubeconfig("closed", &format!("https://{closed}"), &json!({"token": "t"}));
     let said = refused(&file);
     assert_words(
@@ -126,7 +139,8 @@ fn something_else_that_answers_is_not_taken_for_an_api_server() {
 #[test]
 fn version_and_check_tell_an_unreachable_cluster_each_in_their_way() {
     let files = Files::new("told");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = closed();
+    let closed = nobody.address;
     let file = files.kubeconfig("closed", &format!("https://{closed}"), &json!({"token": "t"}));
     let version = run(&mut liqoctl(&["version", "--kubeconfig", &file]));
     assert_eq!(version.code, 1);
@@ -268,7 +282,8 @@ fn without_any_kubeconfig_it_is_told_how_to_get_one() {
 #[test]
 fn an_interruption_ends_a_command_at_once_with_its_code() {
     let files = Files::new("interrupted");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = closed();
+    let closed = nobody.address;
     let file = files.kubeconfig("closed", &format!("https://{closed}"), &json!({}));
     let mut waiting = liqoctl(&["-v", "check", "--wait", "60s", "--kubeconfig", &file]);
     let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -10,7 +10,7 @@
 mod support;
 
 use liqo_sandbox::ClusterSpec;
-use support::{CLUSTER, World};
+use support::{CLUSTER, World, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_keeps_it_from_becoming_ready() {
@@ -36,43 +36,60 @@ fn a_sandbox_without_the_image_is_refused(world: &World) {
 
 /// Named as another distribution, nobody brings the image.
 fn an_image_that_is_not_there(world: &World) {
-    world.fails(&["install", "kubeadm", "--timeout", "12", "--set", "image.name=127.0.0.1:9/liqo"]).tells(&[
-        "it looks like sandbox",
-        "not ready after",
-        "pod liqo-controller-manager-",
-        "the image 127.0.0.1:9/liqo:0.1.0 cannot be pulled",
-        "connection refused",
-        "image.name=REGISTRY/liqo",
-        "run the same command again",
-    ]);
+    let install = ["install", "kubeadm", "--timeout", "12", "--set", "image.name=127.0.0.1:9/liqo"];
+    world.fails_telling(
+        &install,
+        &[
+            "it looks like sandbox",
+            "not ready after",
+            "pod liqo-controller-manager-",
+            "the image 127.0.0.1:9/liqo:0.1.0 cannot be pulled",
+            "connection refused",
+            "image.name=REGISTRY/liqo",
+            "run the same command again",
+        ],
+    );
 }
 
 fn a_crash_with_its_last_words(world: &World) {
-    let image = world.kubectl(&["get", "nodes", "-o", "jsonpath={.items[0].status.images[*].names}"]);
-    let app = image
-        .split('"')
-        .find(|name| name.contains("sandbox-app"))
-        .expect("the app is on the node")
-        .to_owned();
+    let mut app = String::new();
+    // A node tells its images every now and then.
+    until("the app is on the node", || {
+        let images = world.kubectl(&["get", "nodes", "-o", "jsonpath={.items[0].status.images[*].names}"]);
+        let found = images.split('"').find(|name| name.contains("sandbox-app")).map(str::to_owned);
+        app = found.ok_or(images)?;
+        Ok(())
+    });
     let (name, tag) = app.rsplit_once(':').unwrap();
     let set = format!("image.name={name},image.tag={tag}");
-    let failed = world.fails(&["install", "kubeadm", "--timeout", "15", "--set-string", &set]);
-    failed.tells(&["pod liqo-controller-manager-", "its container ended with code", "its last words"]);
+    world.fails_telling(
+        &["install", "kubeadm", "--timeout", "15", "--set-string", &set],
+        &["pod liqo-controller-manager-", "its container ended with code", "its last words"],
+    );
 }
 
 fn no_room_on_any_node(world: &World) {
-    world
-        .fails(&["install", "kubeadm", "--timeout", "15", "--set", "controllerManager.pod.resources.requests.cpu=1000,controllerManager.pod.resources.limits.cpu=1000"])
-        .tells(&["no node takes it", "Insufficient cpu"]);
+    let much =
+        "controllerManager.pod.resources.requests.cpu=1000,controllerManager.pod.resources.limits.cpu=1000";
+    world.fails_telling(
+        &["install", "kubeadm", "--timeout", "15", "--set", much],
+        &["no node takes it", "Insufficient cpu"],
+    );
 }
 
 fn a_quota(world: &World) {
     world.kubectl(&["delete", "deployment", "-n", "liqo", "liqo-controller-manager"]);
     world.kubectl(&["create", "quota", "none", "--hard=pods=0", "-n", "liqo"]);
-    world.fails(&["install", "kubeadm", "--timeout", "8", "--reset-values"]).tells(&[
-        "Deployment liqo/liqo-controller-manager: no pod can be made",
-        "exceeded quota: none",
-        "ResourceQuota",
-    ]);
+    // Before the controller has counted for the first time, pods are refused in other words, or even let in.
+    let counted = "--for=jsonpath={.status.hard.pods}=0";
+    world.kubectl(&["wait", counted, "quota/none", "-n", "liqo", "--timeout=60s"]);
+    world.fails_telling(
+        &["install", "kubeadm", "--timeout", "8", "--reset-values"],
+        &[
+            "Deployment liqo/liqo-controller-manager: no pod can be made",
+            "exceeded quota: none",
+            "ResourceQuota",
+        ],
+    );
     world.kubectl(&["delete", "quota", "none", "-n", "liqo"]);
 }

@@ -20,7 +20,7 @@ use kube::discovery::Discovery;
 use kube::{Api, Client};
 use liqo_kit::rbac::{NODE_LEASES, Rule, Scope};
 use liqo_sandbox::ClusterSpec;
-use support::{CLUSTER, Said, World, everything, settled, until_as_before};
+use support::{CLUSTER, Said, World, everything, settled, until, until_as_before};
 
 /// The API server's own limit for a user is far above this.
 const AT_ONCE: usize = 16;
@@ -83,12 +83,15 @@ fn a_failed_installation_says_why_and_is_put_right_by_the_next(world: &World) {
     // Like a node whose disk is full. (That taint itself is taken off again at once by Kubernetes.)
     let node = format!("{CLUSTER}-1");
     world.kubectl(&["taint", "node", &node, "example.com/disk-full=yes:NoSchedule"]);
-    world.fails(&install(&["--timeout", "8"])).tells(&[
-        "pod liqo-controller-manager-",
-        "no node takes it",
-        "node alpha-1 has taint example.com/disk-full=yes:NoSchedule",
-        "run the same command again",
-    ]);
+    world.fails_telling(
+        &install(&["--timeout", "8"]),
+        &[
+            "pod liqo-controller-manager-",
+            "no node takes it",
+            "node alpha-1 has taint example.com/disk-full=yes:NoSchedule",
+            "run the same command again",
+        ],
+    );
     world.kubectl(&["taint", "node", &node, "example.com/disk-full-"]);
 }
 
@@ -100,7 +103,8 @@ fn installed_it_is_well(world: &World) {
     assert!(status.out.contains("Autonomous") && status.out.contains("1/1"), "{status}");
     let version = world.ok(&["version", "-o", "json"]);
     assert!(version.out.contains(env!("CARGO_PKG_VERSION")), "{version}");
-    let logs = world.ok(&["logs", "--tail", "100"]);
+    // Where all is slow, more is tried again, and told.
+    let logs = world.ok(&["logs", "--tail", "10000"]);
     assert!(logs.out.contains("the cluster's identity is established"), "{logs}");
     let pod = world.kubectl(&["-n", "liqo", "get", "pods", "-o", "jsonpath={.items[0].metadata.name}"]);
     let raw = |path: &str| {
@@ -151,7 +155,8 @@ async fn again_changes_nothing(world: &World) {
     let ours = |all: std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
         all.into_iter().filter(|(name, _)| !name.starts_with("Lease") && !name.starts_with("Pod ")).collect()
     };
-    let before = ours(everything(&client).await);
+    // Kubernetes goes on making what belongs to Services.
+    let before = ours(settled(&client).await);
     world.ok(&install(&[])).tells(&["nothing to change"]);
     assert_eq!(ours(everything(&client).await), before);
 }
@@ -267,15 +272,6 @@ async fn may(client: &Client, group: &str, resource: &str, verb: &str, namespace
     answer.unwrap().status.is_some_and(|status| status.allowed) && !everybody
 }
 
-/// Asks until the answer is yes, or the deadline has come; then shows the last answer.
-fn until(what: &str, mut ask: impl FnMut() -> Result<(), String>) {
-    let deadline = tokio::time::Instant::now() + support::SOON;
-    while let Err(state) = ask() {
-        assert!(tokio::time::Instant::now() < deadline, "{what}: not yet: {state}");
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
-}
-
 fn two_replicas_share_the_work(world: &World) {
     world.ok(&install(&["--enable-ha"])).tells(&["the manager is ready"]);
     let leader = || {
@@ -289,9 +285,16 @@ fn two_replicas_share_the_work(world: &World) {
             "jsonpath={.spec.holderIdentity}",
         ])
     };
-    // The old leader may just have given it back.
-    until("somebody leads", || if leader().is_empty() { Err("nobody leads".to_owned()) } else { Ok(()) });
-    let first = leader();
+    // The old leader may still be ending, or may just have given it back.
+    let mut first = String::new();
+    until("one of those that stay leads", || {
+        first = leader();
+        let pod = first.split('_').next().unwrap();
+        let ending = "jsonpath={.metadata.name}{.metadata.deletionTimestamp}";
+        let found = ["-n", "liqo", "get", "pods", "--ignore-not-found", "-o", ending];
+        let stays = !pod.is_empty() && world.kubectl(&[&found[..4], &[pod], &found[4..]].concat()) == pod;
+        if stays { Ok(()) } else { Err(format!("{first:?} leads")) }
+    });
     let pod = first.split('_').next().unwrap().to_owned();
     world.kubectl(&["-n", "liqo", "delete", "pod", &pod, "--grace-period=0", "--force"]);
     until("another one leads", || {

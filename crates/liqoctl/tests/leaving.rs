@@ -166,7 +166,11 @@ async fn a_peering_ends_with_many_pods_running(pair: &Pair) {
     assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
     pair.kubectl(CONSUMER, &["wait", "--for=delete", "node", NODE, "--timeout=60s"]);
     nothing_is_left(pair, begun).await;
-    assert_eq!(items(pair, CONSUMER, &["namespacemaps", "-A"]), Vec::<String>::new());
+    eventually("no namespace map is left", || {
+        let left = items(pair, CONSUMER, &["namespacemaps", "-A"]);
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
 }
 
 async fn peering_again_works_at_once(pair: &Pair) {

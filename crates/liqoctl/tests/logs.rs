@@ -37,6 +37,8 @@ async fn logs_are_shown_followed_and_collected() {
     assert!(none.stderr.contains("no pod of liqo is in namespace liqo"), "{none:#?}");
     let client = cluster.cluster().client().await;
     put(&client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "liqo"}})).await;
+    // Pods are refused until their account is there.
+    cluster.kubectl(&["-n", "liqo", "wait", "--for=create", "serviceaccount/default", "--timeout=60s"]);
     for name in ["manager-a", "manager-b"] {
         put(&client, &pod(name, "controller-manager", &["serve"])).await;
     }
@@ -54,12 +56,28 @@ async fn logs_are_shown_followed_and_collected() {
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": "liqo-controller-manager", "namespace": "liqo"}, "spec": {"holderIdentity": "manager-a_0123456789abcdef"}});
     put(&client, &lease).await;
+    for name in ["manager-a", "manager-b"] {
+        until_it_has_said_something(&cluster, name);
+    }
     the_leader_s_log_is_shown(&cluster);
     all_logs_are_merged(&cluster);
     unknown_names_are_refused(&cluster);
     following_goes_on_after_a_restart(&cluster);
     the_log_before_a_restart_is_shown(&cluster);
     a_bundle_has_the_logs_without_secrets(&cluster);
+}
+
+/// A container without a probe is ready when its program is started, which is before it has said anything.
+fn until_it_has_said_something(cluster: &Installed, pod: &str) {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let log = cluster.kubectl(&["-n", "liqo", "logs", pod]);
+        if log.contains("8080") {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{pod} has said only: {log}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 fn the_leader_s_log_is_shown(cluster: &Installed) {
@@ -161,15 +179,15 @@ fn the_log_before_a_restart_is_shown(cluster: &Installed) {
     assert!(said.stdout.contains("8080"), "{said:#?}");
 }
 
+/// It goes on crashing: by now it may have been started more than twice.
+fn wait_for_a_restart(cluster: &Installed) {
+    let ended = "{.status.containerStatuses[0].lastState.terminated.exitCode}";
+    let path = format!("--for=jsonpath={ended}");
+    cluster.kubectl(&["-n", "liqo", "wait", &path, "pod/crash", "--timeout=120s"]);
+}
+
 fn a_bundle_has_the_logs_without_secrets(cluster: &Installed) {
-    cluster.kubectl(&[
-        "-n",
-        "liqo",
-        "wait",
-        "--for=jsonpath={.status.containerStatuses[0].restartCount}=1",
-        "pod/crash",
-        "--timeout=120s",
-    ]);
+    wait_for_a_restart(cluster);
     let bundle = Archive::read(&cluster.command(&["bundle", "-o", "-"]).output().unwrap().stdout);
     for path in
         ["logs/manager-a/main.log", "logs/manager-b/main.previous.log", "logs/crash/main.log", "nodes.yaml"]

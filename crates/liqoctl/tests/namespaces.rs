@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::{Api, ResourceExt};
 use liqo_api::NamespaceOffloading;
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
@@ -105,9 +107,15 @@ async fn prepare(world: &World<'_>) {
         definitions.patch(&definition.name_any(), &params, &Patch::Apply(&definition)).await.unwrap();
     }
     let deadline = Instant::now() + SOON;
-    while let Err(error) = world.api().get_opt("offloading").await {
-        assert!(Instant::now() < deadline, "{error}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    for definition in liqo_api::crds() {
+        let (spec, version) = (&definition.spec, &definition.spec.versions[0].name);
+        let gvk = GroupVersionKind::gvk(&spec.group, version, &spec.names.kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, &spec.names.plural);
+        let api: Api<DynamicObject> = Api::all_with(world.client.clone(), &resource);
+        while let Err(error) = api.list(&ListParams::default().limit(1)).await {
+            assert!(Instant::now() < deadline, "{}: {error}", spec.names.plural);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 }
 

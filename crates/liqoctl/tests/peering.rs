@@ -96,8 +96,7 @@ fn the_printed_command_works_when_pasted(pair: &Pair) {
 
 /// The name of the contract in force.
 fn contract(pair: &Pair, cluster: &str) -> String {
-    let list = pair.json(cluster, &["contract", "list"]);
-    assert_eq!(list[0]["phase"], "Active", "{list:#}");
+    let list = pair.json_until(cluster, &["contract", "list"], |list| list[0]["phase"] == "Active");
     list[0]["name"].as_str().unwrap().to_owned()
 }
 
@@ -105,8 +104,10 @@ fn both_sides_tell_the_same(pair: &Pair) {
     let borrowed = pair.json(CONSUMER, &["status", "peer", PROVIDER]);
     assert_eq!(borrowed["outgoing"]["status"], "Established", "{borrowed:#}");
     assert_eq!(borrowed["outgoing"]["contract"]["direction"], "borrow");
-    let lent = pair.json(PROVIDER, &["status", "peer", CONSUMER]);
-    assert_eq!(lent["incoming"]["status"], "Established", "{lent:#}");
+    // The consumer was told to be done; the provider may note it a moment later.
+    let lent = pair.json_until(PROVIDER, &["status", "peer", CONSUMER], |lent| {
+        lent["incoming"]["status"] == "Established" && lent["incoming"]["contract"]["name"].is_string()
+    });
     assert_eq!(lent["found"], "IncomingPeering");
     assert_eq!(borrowed["outgoing"]["contract"]["name"], lent["incoming"]["contract"]["name"]);
     assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
@@ -223,6 +224,8 @@ fn a_refusal_reaches_the_other_side_in_words(pair: &Pair) {
     let list = pair.json(PROVIDER, &["policy", "list"]);
     assert_eq!((&list[0]["name"], &list[0]["whom"]), (&"gold-only".into(), &"tier=gold".into()), "{list:#}");
     pair.kubectl(PROVIDER, &["label", "foreigncluster", CONSUMER, "tier=gold"]);
+    // A refusal that lasts for seconds is taken for one that stays.
+    pair.until(CONSUMER, &["status", "peer", PROVIDER], |said| !said.out.contains(sentence));
     pair.ok(CONSUMER, &["peer", PROVIDER]).tells(&["contract: c-"]);
 
     let ask = GOLD.replace("share:", "approval: Required, share:");
@@ -231,9 +234,11 @@ fn a_refusal_reaches_the_other_side_in_words(pair: &Pair) {
         said.out.contains("needs somebody's approval")
     });
     pair.ok(PROVIDER, &["policy", "approve", CONSUMER]).tells(&["consumer is approved"]);
+    pair.until(CONSUMER, &["status", "peer", PROVIDER], |said| said.code == Some(0));
     pair.ok(CONSUMER, &["peer", PROVIDER]).tells(&["contract: c-"]);
     pair.ok(PROVIDER, &["policy", "approve", CONSUMER, "--revoke"]);
     pair.kubectl(PROVIDER, &["delete", "sharingpolicy", "gold-only"]);
+    pair.until(CONSUMER, &["status", "peer", PROVIDER], |said| said.code == Some(0));
     pair.ok(CONSUMER, &["peer", PROVIDER]);
 }
 
@@ -252,7 +257,7 @@ fn a_person_decides(pair: &Pair) {
     pair.fails(CONSUMER, &["peer", PROVIDER])
         .tells(&["somebody has to decide", "liqoctl offer accept provider"]);
     pair.ok(CONSUMER, &["offer", "refuse", PROVIDER]).tells(&["refused"]);
-    assert_eq!(pair.json(CONSUMER, &["offer", "list"])[0]["phase"], "Refused");
+    pair.json_until(CONSUMER, &["offer", "list"], |list| list[0]["phase"] == "Refused");
     pair.ok(CONSUMER, &["offer", "accept", PROVIDER]).tells(&["accepted: cpu", "contract: c-"]);
     pair.ok(CONSUMER, &["offer", "accept", PROVIDER]);
     let automatic = r#"{"spec": {"borrowing": {"automatic": true}}}"#;
@@ -279,7 +284,7 @@ fn removing_forgets_on_both_sides(pair: &Pair) {
     pair.ok(CONSUMER, &["remove", "cluster", PROVIDER]).tells(&["provider is not known here"]);
     pair.until(PROVIDER, &["status", "peer", CONSUMER], |said| said.err.contains("there is no cluster"));
     for cluster in [CONSUMER, PROVIDER] {
-        assert_eq!(pair.json(cluster, &["contract", "list"]), Value::Array(vec![]), "{cluster}");
+        pair.json_until(cluster, &["contract", "list"], |list| *list == Value::Array(vec![]));
         pair.ok(cluster, &["contract", "verify", "--log"]);
     }
 }
@@ -293,7 +298,7 @@ fn a_provider_lends_unasked_and_stops(pair: &Pair) {
     pair.ok(PROVIDER, &lend).tells(&["rome is known", "standing offer: somebody at", "liqoctl offer accept"]);
     let lent = pair.json(PROVIDER, &["status", "peer", "rome"]);
     assert_eq!((&lent["outgoing"]["enabled"], &lent["incoming"]["enabled"]), (&"No".into(), &"Yes".into()));
-    assert_eq!(pair.json(CONSUMER, &["offer", "list"])[0]["phase"], "ManualActionRequired");
+    pair.json_until(CONSUMER, &["offer", "list"], |list| list[0]["phase"] == "ManualActionRequired");
     pair.ok(CONSUMER, &["offer", "accept", PROVIDER]).tells(&["accepted: cpu", "contract: c-"]);
     assert_eq!(contract(pair, CONSUMER), contract(pair, PROVIDER));
     pair.ok(PROVIDER, &lend).tells(&["rome was known already", "standing offer: consumer may use cpu"]);
@@ -309,7 +314,7 @@ fn a_provider_lends_unasked_and_stops(pair: &Pair) {
     pair.ok(PROVIDER, &["remove", "cluster", "rome"]).tells(&["rome is gone"]);
     pair.ok(CONSUMER, &["remove", "cluster", PROVIDER]);
     for cluster in [CONSUMER, PROVIDER] {
-        assert_eq!(pair.json(cluster, &["contract", "list"]), Value::Array(vec![]), "{cluster}");
+        pair.json_until(cluster, &["contract", "list"], |list| *list == Value::Array(vec![]));
     }
 }
 
@@ -318,9 +323,11 @@ fn both_sides_are_done_at_once_and_both_ways(pair: &Pair) {
     pair.ok(CONSUMER, &peer).tells(&["milan is known", "consumer is known", "contract: c-"]);
     pair.ok(CONSUMER, &peer).tells(&["milan was known already"]);
     for (cluster, other) in [(CONSUMER, "milan"), (PROVIDER, CONSUMER)] {
-        let status = pair.json(cluster, &["status", "peer", other]);
+        // Who borrows is waited for; who lends may note it a moment later.
+        let status = pair.json_until(cluster, &["status", "peer", other], |status| {
+            status["incoming"]["status"] == "Established"
+        });
         assert_eq!(status["outgoing"]["status"], "Established", "{status:#}");
-        assert_eq!(status["incoming"]["status"], "Established", "{status:#}");
         assert_eq!(pair.json(cluster, &["contract", "list"]).as_array().unwrap().len(), 2);
     }
 }

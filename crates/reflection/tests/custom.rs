@@ -14,8 +14,11 @@ mod install;
 mod world;
 
 use install::put;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::{Api, ResourceExt};
 use liqo_api::NamespaceOffloading;
 use liqo_api::namespace_offloading::{ConditionStatus, ReflectedKind};
@@ -182,9 +185,26 @@ async fn what_is_not_ours_is_never_touched(world: &World<'_>) {
 /// The provider takes no new ones, and the owner of the namespace learns why.
 async fn a_right_that_is_taken_away_is_told(world: &World<'_>) {
     put(&world.there, &role(&["get", "list", "watch", "delete"])).await;
+    may_not_create(world).await;
     put(&world.here, &widget("shop", "late", 1)).await;
     told(world, "it is refused", |it| {
         failing_there(it, "Refused") && it.failing.values().all(|why| why.message.contains("cannot create"))
+    })
+    .await;
+}
+
+/// Waits until the provider's API server knows that the right is gone: it learns that a moment after it was taken away.
+async fn may_not_create(world: &World<'_>) {
+    let attributes =
+        json!({ "namespace": "shop-home", "group": "example.com", "resource": "widgets", "verb": "create" });
+    let review = json!({ "metadata": {}, "spec": { "user": world.id, "resourceAttributes": attributes } });
+    let review: SubjectAccessReview = serde_json::from_value(review).unwrap();
+    let reviews: Api<SubjectAccessReview> = Api::all(world.there.clone());
+    eventually("it may not create them", || async {
+        let said =
+            reviews.create(&PostParams::default(), &review).await.map_err(|error| error.to_string())?;
+        let status = said.status.unwrap_or_default();
+        if status.allowed { Err(format!("{status:?}")) } else { Ok(()) }
     })
     .await;
 }

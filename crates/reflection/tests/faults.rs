@@ -135,6 +135,7 @@ async fn large_objects_go_and_what_is_too_large_is_told(world: &World<'_>, fuse:
     let full = json!({ "note": "x".repeat(MOST_ANNOTATIONS - "note".len()) });
     let map = json!({ "metadata": { "name": "full", "annotations": full }, "data": { "k": "v" } });
     let before = fuse.counts().get("POST configmaps").copied().unwrap_or_default();
+    let begun = tokio::time::Instant::now();
     maps.0.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
     let events: Api<Event> = world.at_home("shop");
     eventually("it is told", || async {
@@ -161,7 +162,9 @@ async fn large_objects_go_and_what_is_too_large_is_told(world: &World<'_>, fuse:
         .await;
     }
     let tries = fuse.counts()["POST configmaps"] - before - 20;
-    assert!((1..=3).contains(&tries), "tried {tries} times");
+    // What was given up is tried again with everything else, each half a minute.
+    let looks = usize::try_from(begun.elapsed().as_secs() / 30).unwrap();
+    assert!((1..=(2 + looks).max(3)).contains(&tries), "tried {tries} times in {:?}", begun.elapsed());
     assert!(maps.1.get_opt("full").await.unwrap().is_none());
 }
 

@@ -161,7 +161,16 @@ async fn nothing_comes_back_to_life(world: &World<'_>, wire: &Wire) {
     for name in PODS {
         world.wait_gone(&shadows, name).await;
     }
-    assert_eq!(uids(&world.there, "shop-home").await, BTreeMap::new());
+    let there: Api<Pod> = world.at_provider("shop-home");
+    eventually("nothing is left there", || async {
+        let found = there.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+        let staying = found.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        let staying: Vec<_> = staying.map(ResourceExt::name_any).collect();
+        assert!(staying.is_empty(), "they came back to life: {staying:?}");
+        // What ended may be seen to be gone a little later.
+        if found.is_empty() { Ok(()) } else { Err(format!("{:?}", found[0].metadata)) }
+    })
+    .await;
 }
 
 async fn back_to_the_provider(world: &World<'_>) {

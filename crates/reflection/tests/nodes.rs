@@ -97,16 +97,19 @@ async fn a_blip_moves_nothing(world: &World<'_>) {
     let kubelet = world.away.parts(Some("node-2/kubelet")).unwrap();
     (*world.away).pause(&kubelet).unwrap();
     let frozen = Instant::now();
-    while frozen.elapsed() < Duration::from_secs(5) {
-        assert_eq!(look(world).await, before);
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    (*world.away).resume(&kubelet).unwrap();
-    // As long as it would take to be noticed, had it gone on.
-    while frozen.elapsed() < Duration::from_secs(12) {
-        assert_eq!(look(world).await, before);
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    // Not longer because looking takes long.
+    let thaw = async {
+        tokio::time::sleep_until(frozen + Duration::from_secs(5)).await;
+        (*world.away).resume(&kubelet).unwrap();
+    };
+    let nothing_moves = async {
+        // As long as it would take to be noticed, had it gone on.
+        while frozen.elapsed() < Duration::from_secs(12) {
+            assert_eq!(look(world).await, before);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::join!(thaw, nothing_moves);
 }
 
 async fn pods_of_a_dead_node_go_to_the_other(world: &World<'_>) {
@@ -139,10 +142,14 @@ async fn pods_of_a_dead_node_go_to_the_other(world: &World<'_>) {
         let affinity = serde_json::to_string(&shadow.spec.pod.affinity).unwrap();
         assert!(affinity.contains("away-2"), "{affinity}");
     }
-    let events = all(&world.at_home::<Event>("shop")).await;
-    let told = |event: &&Event| event.reason.as_deref() == Some("ProviderNodeUnreachable");
-    let notes: Vec<_> = events.iter().filter(told).filter_map(|event| event.note.clone()).collect();
-    assert!(notes.iter().any(|note| note.contains("the node away-2 of the provider away")), "{notes:?}");
+    eventually("it is told", || async {
+        let events = all(&world.at_home::<Event>("shop")).await;
+        let told = |event: &&Event| event.reason.as_deref() == Some("ProviderNodeUnreachable");
+        let notes: Vec<_> = events.iter().filter(told).filter_map(|event| event.note.clone()).collect();
+        let found = notes.iter().any(|note| note.contains("the node away-2 of the provider away"));
+        if found { Ok(()) } else { Err(format!("{notes:?}")) }
+    })
+    .await;
 }
 
 /// The last node is silent: its kubelet is frozen, and its containers run on.

@@ -163,7 +163,9 @@ async fn burst(world: &World<'_>, fuse: &fuse::Fuse, pods: usize) {
         words.said.lock()
     );
     // What goes well is not told in events, unless it takes long; on a busy machine it may.
-    assert!(counts.get("PATCH events").is_none_or(|events| *events <= pods / 10), "{counts:?}");
+    let slow = took >= Duration::from_secs(10);
+    let most = if slow { pods.div_ceil(10) } else { pods / 10 };
+    assert!(counts.get("PATCH events").is_none_or(|events| *events <= most), "{took:?} {counts:?}");
     here.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
     eventually("all are gone", || async {
         tokio::time::sleep(Duration::from_millis(100)).await;

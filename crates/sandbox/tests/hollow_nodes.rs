@@ -25,7 +25,7 @@ async fn hollow_nodes_run_more_pods_than_this_machine_could() {
     let nodes = cluster.kubectl(["get", "nodes", "-o", "name"]);
     assert_eq!(String::from_utf8_lossy(&nodes.stdout).lines().count(), 30);
     assert!(cluster.kubectl_apply(PODS).status.success());
-    let deadline = Instant::now() + Duration::from_secs(90);
+    let deadline = Instant::now() + Duration::from_secs(180);
     loop {
         let ready = cluster.kubectl(["get", "deployment", "many", "-o", "jsonpath={.status.readyReplicas}"]);
         let ready = String::from_utf8_lossy(&ready.stdout).into_owned();

@@ -40,7 +40,7 @@ fn install_app(cluster: TestCluster<'_>) {
 /// Calls a URL from the network of the cluster's first machine, with the application's own client in a pod.
 fn call_from_pod(cluster: TestCluster<'_>, url: &str) -> Output {
     let client =
-        ["exec", "-n", "demo", "deployment/sandbox-app", "--", "sandbox-app", "get", url, "--timeout", "2s"];
+        ["exec", "-n", "demo", "deployment/sandbox-app", "--", "sandbox-app", "get", url, "--timeout", "10s"];
     cluster.kubectl(client)
 }
 
@@ -53,6 +53,14 @@ async fn pods_services_dns_and_faults_are_those_of_real_clusters() {
     ])
     .await;
     let (east, west) = (sandbox.cluster("east"), sandbox.cluster("west"));
+    // Kubernetes takes its taint off a node a moment after that is ready; until then all pods go to the other one.
+    until("all nodes take pods", 60, async || {
+        match run(east, "get nodes -o jsonpath={.items[*].spec.taints[*].key}") {
+            taints if taints.contains("node.kubernetes.io/") => Err(taints),
+            _ => Ok(()),
+        }
+    })
+    .await;
     install_app(east);
     install_app(west);
     for cluster in [east, west] {
@@ -141,7 +149,7 @@ async fn certificate_requests_are_signed(west: TestCluster<'_>) {
     let applied = west.kubectl_apply(&request.to_string());
     assert!(applied.status.success(), "{}", text(&applied));
     run(west, "certificate approve someone");
-    until("the certificate", 30, async || {
+    until("the certificate", 60, async || {
         match run(west, "get csr someone -o jsonpath={.status.certificate}") {
             certificate if certificate.is_empty() => Err("not signed yet".into()),
             _ => Ok(()),
@@ -153,7 +161,10 @@ async fn certificate_requests_are_signed(west: TestCluster<'_>) {
 /// The west cluster's API server, asked from the east's network: whether it can be reached.
 fn west_from_east(sandbox: &TestSandbox) -> bool {
     let address = sandbox.cluster("west").plan().first_machine().address.to_string();
-    let mut ping = sandbox.cluster("east").exec_command(1, ["ping", "-c", "1", "-W", "1", &address]).unwrap();
+    let mut ping = sandbox
+        .cluster("east")
+        .exec_command(1, ["ping", "-c", "3", "-i", "0.2", "-W", "2", &address])
+        .unwrap();
     ping.output().unwrap().status.success()
 }
 
@@ -168,8 +179,10 @@ async fn a_cut_separates_two_clusters_until_healed(sandbox: &TestSandbox) {
 
 fn round_trip(sandbox: &TestSandbox, from: &str, to: &str) -> Duration {
     let address = sandbox.cluster(to).plan().first_machine().address.to_string();
-    let mut ping =
-        sandbox.cluster(from).exec_command(1, ["ping", "-c", "3", "-i", "0.2", "-W", "3", &address]).unwrap();
+    let mut ping = sandbox
+        .cluster(from)
+        .exec_command(1, ["ping", "-c", "10", "-i", "0.2", "-W", "3", &address])
+        .unwrap();
     let output = ping.output().unwrap();
     let said = text(&output);
     let best = said
@@ -189,9 +202,14 @@ async fn a_delay_is_felt_in_both_directions(sandbox: &TestSandbox) {
         assert!((200..300).contains(&delayed.as_millis()), "{from} to {to}: {delayed:?}");
     }
     let address = sandbox.cluster("west").plan().api_url();
-    let host = Instant::now();
-    sandbox.cluster("west").api_ready().await.unwrap();
-    assert!(host.elapsed() < Duration::from_millis(190), "this machine's way to {address} is not delayed");
+    // With a delay, no answer comes so early; without one, a busy machine may still need longer now and then.
+    until(&format!("an answer of {address}, without a delay from this machine"), 30, async || {
+        let host = Instant::now();
+        sandbox.cluster("west").api_ready().await.unwrap();
+        let took = host.elapsed();
+        if took < Duration::from_millis(190) { Ok(()) } else { Err(format!("{took:?}")) }
+    })
+    .await;
     sandbox.heal().await;
     assert!(round_trip(sandbox, "east", "west") < Duration::from_millis(50), "after healing");
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
@@ -70,8 +71,10 @@ async fn a_thousand_nodes_live_in_one_process() {
     .await;
     println!("{NODES} nodes ready after {:?}", started.elapsed());
     eventually("all have leases", || async {
-        let made = process.metric("liqo_virtual_node_lease_renewals_total{outcome=\"created\"}");
-        if made >= NODES as f64 { Ok(()) } else { Err(format!("{made} have")) }
+        // Not as many as were counted: one whose making got no answer in time was made all the same.
+        let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
+        let found = leases.list_metadata(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        if found.items.len() == NODES { Ok(()) } else { Err(format!("{} have", found.items.len())) }
     })
     .await;
     tokio::time::sleep(FIRST_RENEWAL).await;

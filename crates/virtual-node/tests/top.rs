@@ -52,17 +52,23 @@ async fn kubectl_top_tells_what_a_pod_uses_at_its_provider() {
     run(&here, &there, &lender).await;
     let _servers = (MetricsServer::start(&provider).await, MetricsServer::start(&consumer).await);
 
-    let told = eventually("metrics-server at home tells of the pod", || async {
-        let told = used(&consumer, HERE)?;
-        // The first figures are of a time in which the container only started.
-        if told.cores > LIMIT / 4.0 { Ok(told) } else { Err(format!("{told:?}")) }
-    })
-    .await;
-    let measured = by_the_kubelet(&provider);
+    let (told, measured) =
+        eventually("metrics-server at home tells of the pod what its kubelet says", || async {
+            let told = used(&consumer, HERE)?;
+            // A node is told of after two looks, a new container after one.
+            raw(&consumer, &format!("/apis/metrics.k8s.io/v1beta1/nodes/{}", lender.node()))?;
+            // The first figures are of a time in which the container only started. And on a busy machine it may have got less
+            // then than it gets now, while its kubelet tells of all that time.
+            let measured = by_the_kubelet(&provider)?;
+            let cores = told.cores > LIMIT / 4.0 && told.cores <= measured.cores * 1.5;
+            let memory = told.memory >= HELD
+                && told.memory >= measured.memory * 0.8
+                && told.memory <= measured.memory * 1.2;
+            if cores && memory { Ok((told, measured)) } else { Err(format!("{told:?} {measured:?}")) }
+        })
+        .await;
     println!("at home {told:?}, its kubelet {measured:?}");
-    assert!(told.cores <= measured.cores * 1.5 && told.cores <= LIMIT * 1.5, "{told:?} {measured:?}");
-    assert!(told.memory >= HELD && told.memory >= measured.memory * 0.8, "{told:?} {measured:?}");
-    assert!(told.memory <= measured.memory * 1.2, "{told:?} {measured:?}");
+    assert!(told.cores <= LIMIT * 1.5, "{told:?} {measured:?}");
 
     top_prints_it(&consumer, &lender);
     each_node_is_asked_by_its_own_path(&consumer, &lender);
@@ -162,21 +168,21 @@ fn used(cluster: &TestCluster<'_>, namespace: &str) -> Result<Used, String> {
 }
 
 /// What the provider's kubelet itself says of the container: its average since it started.
-fn by_the_kubelet(provider: &TestCluster<'_>) -> Used {
+fn by_the_kubelet(provider: &TestCluster<'_>) -> Result<Used, String> {
     let node = &provider.plan().first_machine().node_name;
-    let text = raw(provider, &format!("/api/v1/nodes/{node}/proxy/metrics/resource")).unwrap();
+    let text = raw(provider, &format!("/api/v1/nodes/{node}/proxy/metrics/resource"))?;
     let line = |name: &str| {
         let of_pod = format!("pod=\"{POD}\"");
         let line = text.lines().find(|line| line.starts_with(&format!("{name}{{")) && line.contains(&of_pod));
-        let line = line.unwrap_or_else(|| panic!("no {name} of {POD} in {text}"));
+        let line = line.ok_or_else(|| format!("no {name} of {POD} in {text}"))?;
         let mut words =
             line.rsplit_once('}').unwrap().1.split_whitespace().map(|it| it.parse::<f64>().unwrap());
-        (words.next().unwrap(), words.next())
+        Ok::<_, String>((words.next().unwrap(), words.next()))
     };
-    let (seconds, at) = line("container_cpu_usage_seconds_total");
-    let (started, _) = line("container_start_time_seconds");
-    let (memory, _) = line("container_memory_working_set_bytes");
-    Used { cores: seconds / (at.unwrap() / 1e3 - started), memory }
+    let (seconds, at) = line("container_cpu_usage_seconds_total")?;
+    let (started, _) = line("container_start_time_seconds")?;
+    let (memory, _) = line("container_memory_working_set_bytes")?;
+    Ok(Used { cores: seconds / (at.unwrap() / 1e3 - started), memory })
 }
 
 /// What a person reads.

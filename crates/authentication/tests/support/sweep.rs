@@ -16,7 +16,7 @@ use liqo_kit::clusters::{ClientConfig, Credentials};
 use liqo_kit::{ClientSource, Clusters};
 use serde_json::json;
 
-use crate::world::{House, value};
+use crate::world::{House, eventually, value};
 
 /// Every verb that Kubernetes knows, also where no resource has it.
 const VERBS: [&str; 14] = [
@@ -117,6 +117,21 @@ pub(crate) async fn only_the_rights_of_a_peer(a: &House<'_>, b: &House<'_>) {
     }
     let asked = questions.len();
     assert!(asked > 5000, "{asked}");
+    // The server watches roles and bindings: it may learn of those of the peer only now.
+    eventually("the peer's rights are known", || async {
+        let rule = PEER_RULES.iter().find(|rule| rule.names.is_empty()).ok_or("no rule")?;
+        let first = |words: &[&str]| words.first().map(ToString::to_string);
+        let question = ResourceAttributes {
+            group: first(rule.groups),
+            resource: first(rule.resources),
+            verb: first(rule.verbs),
+            namespace: Some(tenant.clone()),
+            ..ResourceAttributes::default()
+        };
+        let asked = Asked { resource: Some(question), url: None };
+        if asked.differs(&peer, &b.client).await { Ok(()) } else { Err("not yet".to_owned()) }
+    })
+    .await;
     let mut answers = futures::stream::iter(questions)
         .map(|question| async {
             let asked = Asked { resource: Some(question.clone()), url: None };

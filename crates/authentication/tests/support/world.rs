@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -28,7 +29,7 @@ use liqo_kit::rbac::Scope;
 use liqo_kit::watch::WatchMetrics;
 use liqo_kit::write::WriteMetrics;
 use liqo_sandbox::{TestCluster, TestSandbox};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -59,6 +60,8 @@ pub(crate) struct House<'a> {
     pub(crate) client: kube::Client,
     pub(crate) identity: Arc<Identity>,
     pub(crate) address: SocketAddr,
+    /// Keeps the address for us also while nobody listens there.
+    _reserved: TcpSocket,
     pub(crate) settings: Settings,
     pub(crate) shift: watch::Sender<SignedDuration>,
 }
@@ -70,14 +73,14 @@ impl<'a> House<'a> {
         install(&client).await;
         let wanted = Wanted { id: None, name: Some(name.parse().unwrap()) };
         let identity = Arc::new(Identity::generate(&wanted).unwrap());
-        let address = free_address().await;
+        let (reserved, address) = reserved_address();
         let (shift, clock) = Clock::shifted();
         let settings = Settings {
             api_server: Some(cluster.config().await.cluster_url.to_string()),
             clock,
             ..Settings::new(NAMESPACE.parse().unwrap(), "manager-0")
         };
-        Self { cluster, client, identity, address, settings, shift }
+        Self { cluster, client, identity, address, _reserved: reserved, settings, shift }
     }
 
     pub(crate) fn limits(&mut self, limits: Limits) {
@@ -289,8 +292,13 @@ impl Drop for Process {
     }
 }
 
-async fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+/// An address that nobody else is given while the socket is there, which does not listen: those who listen share it.
+fn reserved_address() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// The kinds and the namespace.
@@ -389,16 +397,19 @@ pub(crate) async fn wait_root_ca(client: &kube::Client) {
 pub(crate) struct Fuse {
     left: Arc<AtomicIsize>,
     blown: watch::Sender<bool>,
+    /// Where they went.
+    written: watch::Sender<BTreeSet<String>>,
 }
 
 impl Fuse {
     pub(crate) fn after(writes: isize) -> Self {
-        Self { left: Arc::new(AtomicIsize::new(writes)), blown: watch::Sender::new(false) }
+        let (blown, written) = (watch::Sender::new(false), watch::Sender::default());
+        Self { left: Arc::new(AtomicIsize::new(writes)), blown, written }
     }
 
-    /// How many writes are left.
-    pub(crate) fn left(&self) -> isize {
-        self.left.load(Ordering::SeqCst)
+    /// What was written to, however often: a write that meets with a conflict or gets no answer is made again.
+    pub(crate) fn written(&self) -> Vec<String> {
+        self.written.borrow().iter().cloned().collect()
     }
 
     pub(crate) fn is_blown(&self) -> bool {
@@ -446,6 +457,12 @@ where
         let nth = if writes { fuse.left.fetch_sub(1, Ordering::SeqCst) } else { isize::MAX };
         if writes && nth <= 0 {
             return Box::pin(std::future::pending());
+        }
+        if writes {
+            let path = request.uri().path().to_owned();
+            fuse.written.send_modify(|written| {
+                written.insert(path);
+            });
         }
         let answer = self.inner.call(request);
         Box::pin(async move {

@@ -1,7 +1,7 @@
 //! A real name server: CoreDNS with zones that a test writes.
 
 use std::fmt::Write as _;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,8 +21,7 @@ impl NameServer {
     pub(crate) fn start(zones: &[&str]) -> Self {
         let directory = std::env::temp_dir().join(format!("liqo-discovery-dns-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        // Free at this moment, and in a range that nobody else is given.
-        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut configuration = String::new();
         for zone in zones {
             let file = directory.join(zone);
@@ -84,6 +83,16 @@ impl Drop for NameServer {
         self.kill();
         let _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Free at this moment for both protocols, and below the range from which anybody is given ports: it stays free while the
+/// server is away. Tests at the same time begin to look at different places.
+fn free_port() -> u16 {
+    let first = 10_000 + (std::process::id() % 1000) * 20;
+    let free = |port: &u16| {
+        UdpSocket::bind(("127.0.0.1", *port)).is_ok() && TcpListener::bind(("127.0.0.1", *port)).is_ok()
+    };
+    (first..first + 20).filter_map(|port| u16::try_from(port).ok()).find(free).expect("a free port")
 }
 
 /// Where the sandbox's programs are, as its tests find them.

@@ -65,8 +65,16 @@ pub(crate) async fn put(client: &kube::Client, object: &Value) {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
     };
-    let params = PatchParams::apply("test").force();
-    api.patch(metadata["name"].as_str().unwrap(), &params, &Patch::Apply(object)).await.unwrap();
+    let (name, params) = (metadata["name"].as_str().unwrap(), PatchParams::apply("test").force());
+    eventually(name, || async {
+        match api.patch(name, &params, &Patch::Apply(object)).await {
+            Ok(_) => Ok(()),
+            // A definition may be established and not served yet.
+            Err(kube::Error::Api(status)) if status.code == 404 => Err(status.message),
+            Err(error) => panic!("{object}: {error}"),
+        }
+    })
+    .await;
 }
 
 /// The rights that the room asks for, and no others.

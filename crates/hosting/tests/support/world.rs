@@ -35,8 +35,9 @@ use crate::install::{NAMESPACE, ROOM, create_namespace, install, put, rule};
 
 const DEADLINE: Duration = Duration::from_secs(90);
 pub(crate) const US: &str = "provider-id";
-/// How long a consumer keeps what it has when its contract ends, in these tests.
-pub(crate) const GRACE: SignedDuration = SignedDuration::from_secs(3);
+/// How long a consumer keeps what it has when its contract ends, in these tests. Longer than it may take until one that is put
+/// out has lost its rights, which is looked at before it is let in again.
+pub(crate) const GRACE: SignedDuration = SignedDuration::from_secs(10);
 /// Namespaces of one consumer, in these tests.
 pub(crate) const MOST: usize = 8;
 /// ConfigMaps of one namespace, in these tests.
@@ -235,7 +236,12 @@ impl Consumer<'_> {
         };
         let params = PatchParams::apply("test").force();
         let contract = Contract::new("c-one", spec);
-        contracts.patch("c-one", &params, &Patch::Apply(&contract)).await.unwrap();
+        // A definition may be established and not served yet.
+        eventually("the contract", || async {
+            let put = contracts.patch("c-one", &params, &Patch::Apply(&contract)).await;
+            put.map(drop).map_err(|error| error.to_string())
+        })
+        .await;
         let agreed = Agreed {
             terms: text,
             consumer_signature: signature(),

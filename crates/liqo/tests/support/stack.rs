@@ -9,10 +9,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo::limits::{REQUESTS_AT_PEER, WATCHES_AT_PEER, WATCHES_HERE};
 use liqo_api::names::Identity;
+use liqo_api::namespace_offloading::PodOffloadingStrategy;
 use liqo_authentication::PEER_RULES;
 use liqo_core::Resources;
 use liqo_core::canonical::Digest;
@@ -194,7 +196,10 @@ impl<'a> Stack<'a> {
             let node = nodes.get_opt(NODE).await.map_err(|error| error.to_string())?.ok_or("no node")?;
             let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
             let ready = conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True");
-            ready.then_some(()).ok_or_else(|| format!("{conditions:?}"))
+            // Kubernetes takes its own mark off a moment later; pods that it keeps away would stay at home.
+            let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+            let marked = taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"));
+            (ready && !marked).then_some(()).ok_or_else(|| format!("{conditions:?} {taints:?}"))
         })
         .await;
         Running(Some((here, there)))
@@ -228,18 +233,37 @@ impl<'a> Stack<'a> {
         let api: Api<liqo_api::NamespaceOffloading> = Api::namespaced(self.here.clone(), name);
         let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> =
             Api::namespaced(self.here.clone(), name);
-        eventually(&format!("{name} is offloaded"), || async {
+        let (remote, strategy) = eventually(&format!("{name} is offloaded"), || async {
             let found = api.get("offloading").await.map_err(|error| error.to_string())?;
             let status = found.status.unwrap_or_default();
             let ready =
                 status.offloading_phase == Some(liqo_api::namespace_offloading::OffloadingPhase::Ready);
             let account = accounts.get_opt("default").await.map_err(|error| error.to_string())?;
             match (&status.remote_namespace_name, ready && account.is_some()) {
-                (Some(remote), true) => Ok(remote.clone()),
+                (Some(remote), true) => Ok((remote.clone(), found.spec.pod_offloading_strategy)),
                 _ => Err(format!("{status:?}")),
             }
         })
-        .await
+        .await;
+        if strategy != PodOffloadingStrategy::Local {
+            self.wait_asked(name).await;
+        }
+        remote
+    }
+
+    /// Waits until the webhook is asked about pods of the namespace: the API server learns a moment later how it is marked.
+    async fn wait_asked(&self, namespace: &str) {
+        let pods: Api<Pod> = Api::namespaced(self.here.clone(), namespace);
+        let probe = json!({ "metadata": { "name": "probe" }, "spec": { "containers": [
+            { "name": "main", "image": "localhost/liqo/sandbox-app:1" }] } });
+        let probe: Pod = serde_json::from_value(probe).unwrap();
+        let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+        eventually(&format!("the webhook is asked about pods of {namespace}"), || async {
+            let made = pods.create(&dry_run, &probe).await.map_err(|error| error.to_string())?;
+            let asked = made.labels().contains_key("liqo.io/shadowPod");
+            if asked { Ok(()) } else { Err(format!("{:?}", made.metadata)) }
+        })
+        .await;
     }
 }
 
@@ -320,7 +344,12 @@ async fn borrow(
         let nodes = Box::pin(nodes.lead(of_nodes, leadership.clone()));
         tokio::join!(providers.measure(leadership.ended()), nodes, complete);
     };
-    let leading = Campaign::new(elector, lease()).run(stop.clone(), lead);
+    let leading = async {
+        // On a machine that stands still for a while its lease runs out.
+        while !stop.is_cancelled() {
+            Campaign::new(elector.clone(), lease()).run(stop.clone(), lead).await;
+        }
+    };
     let workers = async {
         tokio::join!(
             nodes_worker.run(stop.clone()),

@@ -2,11 +2,13 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::ClusterConfig;
 use liqo_kit::rbac::{NODE_LEASES, Rule, Scope};
@@ -68,11 +70,16 @@ impl<'a> World<'a> {
         ok(&self.cluster.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]));
     }
 
-    /// Gives the account the rules that `keep` keeps, and takes away the others; effective at once.
+    /// Gives the account the rules that `keep` keeps, and takes away the others; in force when this returns.
     pub(crate) async fn allow(&self, keep: impl Fn(&Rule) -> bool) {
+        static TIMES: AtomicUsize = AtomicUsize::new(0);
+        // A right to nothing, by which it is seen that the server, which watches roles, knows these.
+        let mark = format!("rights-{}", TIMES.fetch_add(1, Ordering::Relaxed));
         let rules = |scope: Scope| -> Vec<Value> {
             let rules = liqo::manager::rules().into_iter().filter(|rule| rule.scope == scope && keep(rule));
-            rules.map(|rule| rule_json(&rule)).collect()
+            let mark = json!({ "apiGroups": ["test.liqo.io"], "resources": [format!("{scope:?}").to_lowercase()],
+                "resourceNames": [mark], "verbs": ["get"] });
+            rules.map(|rule| rule_json(&rule)).chain([mark]).collect()
         };
         let subject = json!([{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE }]);
         let group = "rbac.authorization.k8s.io";
@@ -93,6 +100,31 @@ impl<'a> World<'a> {
         ]);
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         ok(&self.cluster.kubectl_apply(&list.to_string()));
+        let known = [
+            (Scope::Cluster, None),
+            (Scope::Namespace, Some(NAMESPACE)),
+            (Scope::NodeLeases, Some(NODE_LEASES)),
+        ];
+        for (scope, namespace) in known {
+            self.wait_allowed(&format!("{scope:?}").to_lowercase(), namespace, &mark).await;
+        }
+    }
+
+    /// Waits until the server lets the account get this.
+    async fn wait_allowed(&self, resource: &str, namespace: Option<&str>, name: &str) {
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let question = json!({ "metadata": {}, "spec": {
+            "user": format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}"),
+            "resourceAttributes": { "group": "test.liqo.io", "resource": resource, "namespace": namespace,
+                "name": name, "verb": "get" },
+        } });
+        let question: SubjectAccessReview = serde_json::from_value(question).unwrap();
+        eventually("the server knows the rights", || async {
+            let answer = reviews.create(&PostParams::default(), &question).await;
+            let status = answer.map_err(|error| error.to_string())?.status;
+            if status.as_ref().is_some_and(|it| it.allowed) { Ok(()) } else { Err(format!("{status:?}")) }
+        })
+        .await;
     }
 
     /// Starts a manager as this pod.
@@ -164,21 +196,31 @@ impl<'a> World<'a> {
         .await
     }
 
-    /// Who the objects say that the cluster is; panics unless all three agree.
+    /// Who the objects say that the cluster is, once all three agree: they are written one after the other.
     pub(crate) async fn identity(&self) -> Who {
-        let secret = self.secret().await.expect("a Secret");
-        let data = |key: &str| String::from_utf8(secret.data.as_ref().unwrap()[key].0.clone()).unwrap();
-        let config_map = self.config_map().await.expect("a ConfigMap");
-        let published = |key: &str| config_map.data.as_ref().unwrap()[key].clone();
-        let config = self.cluster_config().await.expect("a ClusterConfig");
+        eventually("Secret, ConfigMap and ClusterConfig agree", || self.agreed()).await
+    }
+
+    async fn agreed(&self) -> Result<Who, String> {
+        let secret = self.secret().await.ok_or("no Secret")?;
+        let data = |key: &str| {
+            let bytes =
+                secret.data.as_ref().and_then(|data| data.get(key)).ok_or_else(|| format!("no {key}"))?;
+            String::from_utf8(bytes.0.clone()).map_err(|error| error.to_string())
+        };
+        let who = Who { id: data("cluster-id")?, name: data("cluster-name")?, key: data("private-key")? };
+        let config_map = self.config_map().await.ok_or("no ConfigMap")?;
+        let published = |key: &str| config_map.data.as_ref().and_then(|data| data.get(key)).cloned();
+        let config = self.cluster_config().await.ok_or("no ClusterConfig")?;
         let status = config.status.unwrap_or_default();
-        let told = status.cluster_identity.unwrap_or_default();
-        let who = Who { id: data("cluster-id"), name: data("cluster-name"), key: data("private-key") };
-        assert_eq!((published("CLUSTER_ID"), published("CLUSTER_NAME")), (who.id.clone(), who.name.clone()));
-        assert_eq!((told.cluster_id, told.cluster_name), (who.id.clone(), who.name.clone()));
-        assert_eq!(status.public_key.as_deref(), Some(data("public-key").as_str()));
-        assert_eq!(status.fingerprint.as_ref(), config_map.annotations().get("liqo.io/key-fingerprint"));
-        who
+        let told = status.cluster_identity.clone().unwrap_or_default();
+        let agree = published("CLUSTER_ID").as_ref() == Some(&who.id)
+            && published("CLUSTER_NAME").as_ref() == Some(&who.name)
+            && (&told.cluster_id, &told.cluster_name) == (&who.id, &who.name)
+            && status.public_key == Some(data("public-key")?)
+            && status.fingerprint.as_ref() == config_map.annotations().get("liqo.io/key-fingerprint");
+        let found = || format!("{} ({}), {config_map:?}, {status:?}", who.name, who.id);
+        if agree { Ok(who.clone()) } else { Err(found()) }
     }
 
     /// The versions of all our objects, to see whether anything was written.

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use kube::api::{DynamicObject, ListParams};
+use kube::api::{DynamicObject, ListParams, ObjectList, PartialObjectMeta};
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Api, Client};
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
@@ -91,6 +91,29 @@ impl World {
         said
     }
 
+    /// Runs a command that must fail with code 1, until it has told all these words: how soon Kubernetes itself notices what
+    /// is wrong depends on the machine, and until then nobody can tell it.
+    pub fn fails_telling(&self, arguments: &[&str], words: &[&str]) {
+        let deadline = Instant::now() + SOON;
+        loop {
+            let said = self.fails(arguments);
+            if words.iter().all(|word| said.err.contains(word)) || Instant::now() >= deadline {
+                return said.tells(words);
+            }
+        }
+    }
+
+    /// Waits until the API server knows that somebody may do this: it learns of roles and bindings a moment after they
+    /// were made.
+    pub fn until_may(&self, who: &str, what: &[&str]) {
+        let who = format!("--as={who}");
+        let arguments = [&["auth", "can-i"][..], what, &[who.as_str()]].concat();
+        until(&format!("{arguments:?}"), || {
+            let said = Said::of(&self.cluster().kubectl(&arguments));
+            if said.code == Some(0) { Ok(()) } else { Err(said.to_string()) }
+        });
+    }
+
     /// kubectl, which must succeed.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         let output = self.cluster().kubectl(arguments);
@@ -128,6 +151,9 @@ impl World {
         self.apply(&role.to_string());
         let account = format!("--serviceaccount=default:{name}");
         self.kubectl(&["create", "clusterrolebinding", name, &format!("--clusterrole={name}"), &account]);
+        for (verb, resource) in pairs(rules) {
+            self.until_may(&format!("system:serviceaccount:default:{name}"), &[&verb, &resource]);
+        }
         let token = self.kubectl(&["create", "token", name, "-n", "default"]);
         let admin = std::fs::read_to_string(self.cluster().kubeconfig()).unwrap();
         let mut config: Value = serde_saphyr::from_str(&admin).unwrap();
@@ -135,6 +161,27 @@ impl World {
         let path = self.sandbox.sandbox().place().root().join(format!("{name}.kubeconfig"));
         std::fs::write(&path, config.to_string()).unwrap();
         path
+    }
+}
+
+/// Each verb with each resource of rules for the core group.
+fn pairs(rules: &Value) -> Vec<(String, String)> {
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+    };
+    let of_rule = |rule: &Value| -> Vec<(String, String)> {
+        let (verbs, resources) = (texts(&rule["verbs"]), texts(&rule["resources"]));
+        verbs.iter().flat_map(|verb| resources.iter().map(move |it| (verb.clone(), it.clone()))).collect()
+    };
+    rules.as_array().unwrap().iter().flat_map(of_rule).collect()
+}
+
+/// Asks until the answer is yes, or the deadline has come; then shows the last answer.
+pub fn until(what: &str, mut ask: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + SOON;
+    while let Err(state) = ask() {
+        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}: {state}");
+        std::thread::sleep(Duration::from_millis(200));
     }
 }
 
@@ -191,7 +238,7 @@ pub async fn everything(client: &Client) -> BTreeMap<String, String> {
                 continue;
             }
             let api = Api::<DynamicObject>::all_with(client.clone(), &resource);
-            let Ok(list) = api.list_metadata(&ListParams::default()).await else { continue };
+            let Some(list) = listed(&api).await else { continue };
             for object in list.items {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
                 let place =
@@ -210,21 +257,59 @@ pub async fn everything(client: &Client) -> BTreeMap<String, String> {
     found
 }
 
+/// All objects of a kind; nothing where it has just gone, or cannot be listed. A server that is busy with a kind is asked
+/// again.
+async fn listed(api: &Api<DynamicObject>) -> Option<ObjectList<PartialObjectMeta<DynamicObject>>> {
+    let deadline = Instant::now() + SOON;
+    loop {
+        match api.list_metadata(&ListParams::default()).await {
+            Ok(list) => return Some(list),
+            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => return None,
+            Err(error) => assert!(Instant::now() < deadline, "cannot list {}: {error}", api.resource_url()),
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Whether two looks show the same; pods and leases are written without anything having been done.
+fn is_quiet(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> bool {
+    let busy = |line: &String| line.starts_with("~ Pod ") || line.starts_with("~ Lease ");
+    difference(one, other).iter().all(busy)
+}
+
 /// Everything, once a young cluster has stopped making things of its own.
 pub async fn settled(client: &Client) -> BTreeMap<String, String> {
     const QUIET: Duration = Duration::from_secs(3);
     let deadline = Instant::now() + SOON;
     let (mut now, mut since) = (everything(client).await, Instant::now());
     while since.elapsed() < QUIET {
-        assert!(Instant::now() < deadline, "the cluster does not settle");
         tokio::time::sleep(Duration::from_millis(300)).await;
         let next = everything(client).await;
-        if !next.keys().eq(now.keys()) {
+        if !is_quiet(&now, &next) || lacks(&next).is_some() {
+            let differs = difference(&now, &next);
+            assert!(
+                Instant::now() < deadline,
+                "the cluster does not settle; it lacks {:?}, and this changed last:\n{}",
+                lacks(&next),
+                differs.join("\n")
+            );
             since = Instant::now();
         }
         now = next;
     }
     now
+}
+
+/// What controllers make in every namespace, and have not made yet. Where there is no node, there are no controllers.
+fn lacks(all: &BTreeMap<String, String>) -> Option<String> {
+    if !all.keys().any(|name| name.starts_with("Node /")) {
+        return None;
+    }
+    let namespaces = all.keys().filter_map(|name| name.strip_prefix("Namespace //"));
+    let mut made = namespaces.flat_map(|name| {
+        [format!("ServiceAccount /{name}/default"), format!("ConfigMap /{name}/kube-root-ca.crt")]
+    });
+    made.find(|name| !all.contains_key(name))
 }
 
 /// The names only.

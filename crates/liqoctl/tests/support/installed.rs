@@ -8,14 +8,17 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::runtime::conditions;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use liqo_chart::{Chart, Release};
 use liqo_sandbox::{ClusterSpec, TestCluster, TestSandbox};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+/// A machine may be ten times busier than ours.
+const SOON: Duration = Duration::from_secs(60);
 /// The only pod of the installation.
 pub const POD: &str = "liqo-controller-manager-7d9f8-x2k4q";
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -89,7 +92,37 @@ impl Installed {
             let name = kind.metadata.name.clone().unwrap();
             api.patch(&name, &PatchParams::apply("test").force(), &Patch::Apply(&kind)).await.unwrap();
             let wait = await_condition(api.clone(), &name, conditions::is_crd_established());
-            tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap().unwrap();
+            tokio::time::timeout(SOON, wait).await.unwrap().unwrap();
+            self.until_served(&kind).await;
+        }
+    }
+
+    /// A definition is served a moment after it says so.
+    async fn until_served(&self, kind: &CustomResourceDefinition) {
+        let (spec, version) = (&kind.spec, &kind.spec.versions[0].name);
+        let gvk = GroupVersionKind::gvk(&spec.group, version, &spec.names.kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, &spec.names.plural);
+        let api: Api<DynamicObject> = Api::all_with(self.cluster().client().await, &resource);
+        let deadline = Instant::now() + SOON;
+        while let Err(error) = api.list(&ListParams::default().limit(1)).await {
+            assert!(Instant::now() < deadline, "{} is not served: {error}", spec.names.plural);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until the API server knows that an account of the namespace may do this: it learns of roles and bindings a moment
+    /// after they were made.
+    pub fn until_may(&self, account: &str, what: &[&str]) {
+        let account = format!("--as=system:serviceaccount:liqo:{account}");
+        let words = [&["auth", "can-i"][..], what, &[account.as_str()]].concat();
+        let deadline = Instant::now() + SOON;
+        loop {
+            let output = self.cluster().kubectl(&words);
+            if output.status.success() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "kubectl {words:?}: {output:?}");
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 

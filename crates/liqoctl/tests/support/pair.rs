@@ -83,6 +83,22 @@ impl Pair {
             .unwrap_or_else(|error| panic!("{cluster}: liqoctl {words:?}: {error}: {said}"))
     }
 
+    /// What a command prints for programs, once that is as it should be.
+    pub fn json_until(&self, cluster: &str, words: &[&str], right: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + SOON;
+        loop {
+            let found = self.json(cluster, words);
+            if right(&found) {
+                return found;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{cluster}: liqoctl {words:?} says not what is waited for: {found:#}"
+            );
+            std::thread::sleep(PAUSE);
+        }
+    }
+
     /// Runs a command until it says what it should.
     pub fn until(&self, cluster: &str, words: &[&str], right: impl Fn(&Said) -> bool) {
         let deadline = Instant::now() + SOON;

@@ -252,6 +252,22 @@ impl<'a> World<'a> {
             }
         })
         .await;
+        if strategy.is_some_and(|strategy| strategy != "Local") {
+            self.wait_asked(namespace).await;
+        }
+    }
+
+    /// Waits until the room is asked about pods of the namespace: the API server learns a moment later how it is marked.
+    async fn wait_asked(&self, namespace: &str) {
+        let pod: Pod = serde_json::from_value(pod("probe")).unwrap();
+        let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+        eventually(&format!("the room is asked about pods of {namespace}"), || async {
+            let made =
+                self.pods(namespace).create(&dry_run, &pod).await.map_err(|error| error.to_string())?;
+            let asked = made.labels().contains_key("liqo.io/shadowPod");
+            if asked { Ok(()) } else { Err(format!("{:?}", made.metadata)) }
+        })
+        .await;
     }
 
     pub(crate) fn pods(&self, namespace: &str) -> Api<Pod> {
@@ -286,10 +302,15 @@ impl<'a> World<'a> {
         .await;
     }
 
-    pub(crate) async fn reasons(&self, namespace: &str) -> Vec<String> {
+    /// Waits for an event with this reason: it is written beside what it tells of.
+    pub(crate) async fn wait_reason(&self, namespace: &str, reason: &str) {
         let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        let all = events.list(&ListParams::default()).await.unwrap();
-        all.items.into_iter().filter_map(|event| event.reason).collect()
+        eventually(&format!("{reason} is told in {namespace}"), || async {
+            let all = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+            let reasons: Vec<_> = all.items.into_iter().filter_map(|event| event.reason).collect();
+            if reasons.iter().any(|it| it == reason) { Ok(()) } else { Err(format!("{reasons:?}")) }
+        })
+        .await;
     }
 }
 

@@ -64,6 +64,18 @@ impl Fuse {
     }
 }
 
+/// The last write. It is over when it is answered, and also when whoever waits for the answer gives up.
+struct Last {
+    fuse: Fuse,
+    what: String,
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.fuse.last.send_replace(Some(std::mem::take(&mut self.what)));
+    }
+}
+
 #[derive(Clone)]
 struct Fused<S> {
     inner: S,
@@ -95,10 +107,11 @@ where
         fuse.count(&request);
         let what = format!("{} {}", request.method(), request.uri().path());
         let answer = self.inner.call(request);
+        let last = (nth == 1).then(|| Last { fuse, what });
         Box::pin(async move {
             let answer = answer.await;
-            if nth == 1 {
-                fuse.last.send_replace(Some(what));
+            if last.is_some() {
+                drop(last);
                 return std::future::pending().await;
             }
             answer

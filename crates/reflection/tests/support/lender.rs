@@ -103,7 +103,13 @@ async fn sign(world: &World<'_>) {
     };
     let contracts: Api<Contract> = world.at_provider(PLACE);
     let params = PatchParams::apply("test").force();
-    contracts.patch("c-one", &params, &Patch::Apply(&Contract::new("c-one", spec))).await.unwrap();
+    let contract = Contract::new("c-one", spec);
+    // A definition may be established and not served yet.
+    eventually("the contract", || async {
+        let put = contracts.patch("c-one", &params, &Patch::Apply(&contract)).await;
+        put.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
     let agreed = Agreed {
         terms: text,
         consumer_signature: signature(),
@@ -165,7 +171,13 @@ async fn run(client: kube::Client, id: String) {
     room.start(&supervisor, &WatchMetrics::default());
     let (queue, worker) = room.queue(&WriteMetrics::default());
     let stop = supervisor.stop().clone();
-    let campaign = Campaign::new(client, LeaseConfig::new(NAMESPACE, "liqo-test", "manager-0"));
-    let leading = campaign.run(stop.clone(), |leadership| room.lead(&queue, leadership));
+    let leading = async {
+        // Leadership ends when the API server takes too long to answer; a manager would be started again.
+        while !stop.is_cancelled() {
+            let config = LeaseConfig::new(NAMESPACE, "liqo-test", "manager-0");
+            let campaign = Campaign::new(client.clone(), config);
+            campaign.run(stop.clone(), |leadership| room.lead(&queue, leadership)).await;
+        }
+    };
     tokio::join!(leading, worker.run(stop.clone()));
 }

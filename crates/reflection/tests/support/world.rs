@@ -154,6 +154,13 @@ impl<'a> World<'a> {
             "metadata": { "name": self.node }, "spec": { "holderIdentity": self.node,
             "leaseDurationSeconds": 40, "renewTime": "2096-01-01T00:00:00.000000Z" } });
         leases.patch(&self.node, &PatchParams::apply("test"), &Patch::Apply(&lease)).await.unwrap();
+        // Each new node has a taint until Kubernetes has seen that it is ready. Pods that may run elsewhere would, and stay.
+        eventually("Kubernetes takes its own taint away", || async {
+            let node = nodes.get(&self.node).await.map_err(|error| error.to_string())?;
+            let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+            if taints.is_empty() { Ok(()) } else { Err(format!("{taints:?}")) }
+        })
+        .await;
     }
 
     /// Maps namespaces, as the provider accepts them, and makes them on both sides.
@@ -449,7 +456,9 @@ async fn make_pod(client: &kube::Client, shadow: &ShadowPod) {
     pod.metadata.name = Some(shadow.name_any());
     pod.metadata.labels = Some(labels);
     pod.metadata.owner_references = Some(vec![owner]);
-    for _ in 0..100 {
+    // An API server that is started again may take long, and refuses what it cannot judge yet.
+    let deadline = Instant::now() + DEADLINE;
+    while Instant::now() < deadline {
         match pods.create(&PostParams::default(), &pod).await {
             Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
                 let found = pods.get_opt(&shadow.name_any()).await.ok().flatten();
@@ -458,9 +467,10 @@ async fn make_pod(client: &kube::Client, shadow: &ShadowPod) {
                     return;
                 }
             }
-            Err(kube::Error::Api(status)) if status.code >= 500 => {}
-            Err(kube::Error::Api(status)) => return eprintln!("stand-in: {status:?}"),
-            Err(_) => {}
+            Err(kube::Error::Api(status)) if matches!(status.code, 400 | 422) => {
+                return eprintln!("stand-in: {status:?}");
+            }
+            Err(error) => eprintln!("stand-in, tried again: {error}"),
             Ok(_) => return,
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

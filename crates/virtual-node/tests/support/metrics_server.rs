@@ -1,7 +1,7 @@
 //! A real metrics-server for a cluster: a process on this machine, with the rights that its own manifests give it, behind
 //! the cluster's aggregation layer.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -25,7 +25,7 @@ impl MetricsServer {
     pub(crate) async fn start(cluster: &TestCluster<'_>) -> Self {
         let client = cluster.client().await;
         let address = address_for(cluster).await.ip();
-        let port = free_port();
+        let port = free_port(address);
         grant(&client).await;
         register(&client, &address.to_string(), port).await;
         let directory = cluster.plan().dir.join(NAME);
@@ -82,8 +82,11 @@ fn program() -> PathBuf {
     program
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap().local_addr().unwrap().port()
+/// One that the kernel gives to nobody else before it is used: not among those that connections begin from.
+fn free_port(address: IpAddr) -> u16 {
+    let is_free = |port: &u16| TcpListener::bind((address, *port)).is_ok();
+    let first = 20_000 + u16::try_from(std::process::id() % 8_000).unwrap();
+    (first..30_000).find(is_free).unwrap()
 }
 
 /// What metrics-server's manifests let it do, and no more.
