@@ -9,9 +9,15 @@
     reason = "a test that cannot go on has failed"
 )]
 
+// One way to run a name server is enough.
+#[path = "../../discovery/tests/support/dns.rs"]
+mod dns;
+
+use std::net::{IpAddr, UdpSocket};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use dns::NameServer;
 use kube::Api;
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -25,6 +31,8 @@ use tokio::time::Instant;
 const BASE: &str = "/var/lib/liqo-sandbox-tests";
 const CONSUMER: &str = "consumer";
 const PROVIDER: &str = "provider";
+/// A domain that names clusters.
+const ZONE: &str = "liqo.test";
 /// All pods of liqo.
 const OURS: &str = "app.kubernetes.io/part-of=liqo-rs";
 /// A machine may be ten times busier than ours.
@@ -50,6 +58,8 @@ async fn two_clusters_with_liqo_in_pods_find_each_other_and_outlive_their_manage
     a_manager_that_is_replaced_changes_nothing(&world).await;
     the_rights_of_the_chart_are_enough(&world);
     strangers_that_find_each_other_peer_by_themselves(&world).await;
+    the_rights_of_the_chart_are_enough(&world);
+    strangers_that_a_search_domain_names_peer_by_themselves(&world).await;
     the_rights_of_the_chart_are_enough(&world);
 }
 
@@ -162,7 +172,63 @@ async fn strangers_that_find_each_other_peer_by_themselves(world: &World) {
     assert!(by.split_whitespace().any(|by| by == "open"), "{by}");
 }
 
+/// The same, by the records of a name server alone: the local network is not asked.
+async fn strangers_that_a_search_domain_names_peer_by_themselves(world: &World) {
+    world.ok(CONSUMER, &["uninstall", "--purge", "--yes"]);
+    let server = NameServer::start_at(address_towards(&world.cluster(PROVIDER)).await, &[ZONE]);
+    server.write(ZONE, &world.records(PROVIDER));
+    world.forward(CONSUMER, &server);
+    world.ok(CONSUMER, &["install", "sandbox"]);
+    let domain = json!({ "apiVersion": "discovery.liqo.io/v1alpha1", "kind": "SearchDomain",
+        "metadata": { "name": "partners" }, "spec": { "domain": ZONE, "autojoin": true } });
+    let applied = world.cluster(CONSUMER).kubectl_apply(&domain.to_string());
+    assert!(applied.status.success(), "{applied:?}");
+
+    let here = world.in_force(CONSUMER).await;
+    eventually("the provider has the same contract in force", async || {
+        let there = world.in_force(PROVIDER).await;
+        if there.name_any() == here.name_any() {
+            Ok(())
+        } else {
+            Err(format!("{there:#?}\n{}", server.log()))
+        }
+    })
+    .await;
+    let found = format!("foreigncluster/{}", world.known(CONSUMER, PROVIDER).await);
+    let labels = world.kubectl(CONSUMER, &["get", &found, "-o", "jsonpath={.metadata.labels}"]);
+    let labels: Value = serde_json::from_str(&labels).unwrap();
+    assert_eq!(labels["discovery.liqo.io/discovery-type"], "WAN", "{labels}");
+    assert_eq!(labels["discovery.liqo.io/searchdomain"], "partners", "{labels}");
+}
+
 impl World {
+    /// Has the name server of a cluster ask this one about its zone.
+    fn forward(&self, cluster: &str, server: &NameServer) {
+        let kept = ["-n", "kube-system", "get", "configmap", "coredns", "-o", "jsonpath={.data.Corefile}"];
+        let kept = self.kubectl(cluster, &kept);
+        let corefile = format!("{kept}\n{ZONE}:53 {{\n    errors\n    forward . {}\n}}\n", server.address);
+        let patch = json!({ "data": { "Corefile": corefile } }).to_string();
+        let of = ["-n", "kube-system"];
+        self.kubectl(cluster, &[&of[..], &["patch", "configmap", "coredns", "-p", &patch]].concat());
+        self.kubectl(cluster, &[&of[..], &["rollout", "restart", "deployment/coredns"]].concat());
+        let restarted = ["rollout", "status", "deployment/coredns", "--timeout=60s"];
+        self.kubectl(cluster, &[&of[..], &restarted].concat());
+    }
+
+    /// What a name server has to say about a cluster.
+    fn records(&self, cluster: &str) -> String {
+        let added = self.json(cluster, &["generate-add-command", "-o", "json"]);
+        let url = text(&added["authURL"]);
+        let place: http::uri::Authority = url.strip_prefix("https://").unwrap().parse().unwrap();
+        let (host, port) = (place.host(), place.port_u16().unwrap_or(443));
+        format!(
+            "@ 5 IN PTR one\none 5 IN SRV 0 0 {port} auth-one\n\
+             one 5 IN TXT \"id={}\" \"fp={}\"\nauth-one 5 IN A {host}\n",
+            text(&added["clusterID"]),
+            text(&added["fingerprint"])
+        )
+    }
+
     fn cluster(&self, name: &str) -> TestCluster<'_> {
         self.sandbox.cluster(name)
     }
@@ -263,6 +329,14 @@ impl World {
         }
         now
     }
+}
+
+/// Where this machine is for the pods of a cluster.
+async fn address_towards(cluster: &TestCluster<'_>) -> IpAddr {
+    let url = cluster.config().await.cluster_url;
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect((url.host().unwrap(), url.port_u16().unwrap_or(6443))).unwrap();
+    socket.local_addr().unwrap().ip()
 }
 
 fn phase(contract: &Contract) -> ContractPhase {

@@ -1,7 +1,8 @@
 //! A real name server: CoreDNS with zones that a test writes.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,23 +18,28 @@ pub(crate) struct NameServer {
 }
 
 impl NameServer {
-    /// Serves these zones, which have nothing in them yet.
+    /// Serves these zones, which have nothing in them yet, to programs of this machine.
     pub(crate) fn start(zones: &[&str]) -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST.into(), zones)
+    }
+
+    /// The same, to whoever reaches this address.
+    pub(crate) fn start_at(address: IpAddr, zones: &[&str]) -> Self {
         let directory = std::env::temp_dir().join(format!("liqo-discovery-dns-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        let port = free_port();
+        let port = free_port(address);
         let mut configuration = String::new();
         for zone in zones {
             let file = directory.join(zone);
             writeln!(
                 configuration,
-                "{zone}:{port} {{\n  bind 127.0.0.1\n  file {} {zone} {{\n    reload 1s\n  }}\n  errors\n}}",
+                "{zone}:{port} {{\n  bind {address}\n  file {} {zone} {{\n    reload 1s\n  }}\n  errors\n}}",
                 file.display()
             )
             .unwrap();
         }
         std::fs::write(directory.join("Corefile"), configuration).unwrap();
-        let address = ([127, 0, 0, 1], port).into();
+        let address = (address, port).into();
         let mut server = Self { address, directory, process: None, serial: AtomicU32::new(1) };
         zones.iter().for_each(|zone| server.write(zone, ""));
         server.run();
@@ -87,11 +93,10 @@ impl Drop for NameServer {
 
 /// Free at this moment for both protocols, and below the range from which anybody is given ports: it stays free while the
 /// server is away. Tests at the same time begin to look at different places.
-fn free_port() -> u16 {
+fn free_port(address: IpAddr) -> u16 {
     let first = 10_000 + (std::process::id() % 1000) * 20;
-    let free = |port: &u16| {
-        UdpSocket::bind(("127.0.0.1", *port)).is_ok() && TcpListener::bind(("127.0.0.1", *port)).is_ok()
-    };
+    let free =
+        |port: &u16| UdpSocket::bind((address, *port)).is_ok() && TcpListener::bind((address, *port)).is_ok();
     (first..first + 20).filter_map(|port| u16::try_from(port).ok()).find(free).expect("a free port")
 }
 
