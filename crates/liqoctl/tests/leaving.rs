@@ -10,6 +10,8 @@
 )]
 #![allow(clippy::duplicate_mod, reason = "both helpers below bring along how a command's answer is read")]
 
+#[path = "support/certificate.rs"]
+mod certificate;
 #[path = "support/pair.rs"]
 mod pair;
 #[path = "../../reflection/tests/support/provisioner.rs"]
@@ -28,6 +30,8 @@ use tokio::time::Instant;
 
 /// What is promised.
 const BOUND: Duration = Duration::from_secs(60);
+/// Within seconds, on a machine that does something else, too.
+const OUT: Duration = Duration::from_secs(10);
 /// A machine may be busier than ours.
 const SOON: Duration = Duration::from_secs(120);
 const NODE: &str = "liqo-provider";
@@ -55,6 +59,7 @@ async fn pods_that_run_elsewhere_hold_nothing_up() {
     a_namespace_is_deleted_with_all_that_it_has_elsewhere(&pair).await;
     a_peering_ends_with_many_pods_running(&pair).await;
     peering_again_works_at_once(&pair).await;
+    a_peer_whose_token_is_revoked_is_out_everywhere(&pair).await;
 }
 
 /// Uninstalling in the middle of everything: each cluster is then what it was before liqo came, nodes included.
@@ -120,7 +125,7 @@ fn stop_manager(pair: &Pair, cluster: &str) {
 }
 
 fn peer(pair: &Pair) {
-    let command = pair.ok(PROVIDER, &["generate-add-command", "--only-command"]).out;
+    let command = pair.ok(PROVIDER, &["generate-add-command", "--only-command", "--expires", "24h"]).out;
     pair.ok(CONSUMER, &command.split_whitespace().skip(1).collect::<Vec<_>>());
     pair.kubectl(CONSUMER, &["wait", "--for=create", "node", NODE, "--timeout=60s"]);
     pair.kubectl(CONSUMER, &["wait", "--for=condition=Ready", "node", NODE, "--timeout=60s"]);
@@ -184,16 +189,57 @@ async fn peering_again_works_at_once(pair: &Pair) {
     println!("pods ran there again {:?} after peering was asked for", begun.elapsed());
 }
 
+/// By the certificate that the consumer really has: in the tenant namespace, and where its pods run.
+async fn a_peer_whose_token_is_revoked_is_out_everywhere(pair: &Pair) {
+    let there = certificate::client_at_the_provider(&pair.sandbox.cluster(CONSUMER).client().await).await;
+    let of_peers = "discovery.liqo.io/tenant-namespace=true";
+    let mut places = items(pair, PROVIDER, &["namespaces", "-l", of_peers]);
+    assert_eq!(places.len(), 1, "{places:?}");
+    places.extend(of_consumer(pair, "namespaces"));
+    let places: Vec<&str> = places.iter().map(|place| place.trim_start_matches('/')).collect();
+    for place in &places {
+        assert!(!certificate::rights(&there, place).await.unwrap().is_empty(), "{place}");
+    }
+    let tokens = pair.json(PROVIDER, &["token", "list"]);
+    // It came in again by another one.
+    let last = tokens.as_array().unwrap().iter().max_by_key(|token| token["usedAt"].as_str());
+    let last = last.and_then(|token| token["id"].as_str()).unwrap_or_else(|| panic!("{tokens:#}"));
+
+    let begun = Instant::now();
+    pair.ok(PROVIDER, &["token", "revoke", last]);
+    for place in &places {
+        loop {
+            let left = certificate::rights(&there, place).await.unwrap();
+            if left.is_empty() {
+                break;
+            }
+            assert!(begun.elapsed() < OUT, "in {place} it may still: {left:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    println!("a peer was out {:?} after its token was revoked", begun.elapsed());
+    let everywhere = certificate::may_list_pods_anywhere(&there, &places).await;
+    assert!(everywhere.is_empty(), "{everywhere:?}");
+    nothing_is_left_of(pair, &["namespaces", "pods", "shadowpods"], begun).await;
+    eventually("the contract has ended", || {
+        let all = list(pair, PROVIDER, &["contracts", "-A"]);
+        let phases: Vec<_> = all.iter().map(|it| it["status"]["phase"].clone()).collect();
+        if phases.iter().all(|phase| phase != "Active") { Ok(()) } else { Err(format!("{phases:?}")) }
+    })
+    .await;
+}
+
 /// The provider has nothing of the consumer any more.
 async fn nothing_is_left(pair: &Pair, begun: Instant) {
+    let kinds = ["namespaces", "pods", "shadowpods", "persistentvolumeclaims", "namespacemaps"];
+    nothing_is_left_of(pair, &kinds, begun).await;
+}
+
+async fn nothing_is_left_of(pair: &Pair, kinds: &[&str], begun: Instant) {
     eventually("the provider has nothing left", || {
-        let left: Vec<String> =
-            ["namespaces", "pods", "shadowpods", "persistentvolumeclaims", "namespacemaps"]
-                .into_iter()
-                .flat_map(|kind| {
-                    of_consumer(pair, kind).into_iter().map(move |name| format!("{kind} {name}"))
-                })
-                .collect();
+        let named =
+            |kind: &str| of_consumer(pair, kind).iter().map(|name| format!("{kind} {name}")).collect();
+        let left: Vec<String> = kinds.iter().flat_map(|kind| -> Vec<String> { named(kind) }).collect();
         if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
     })
     .await;
