@@ -138,6 +138,18 @@ impl<'a> Liar<'a> {
     async fn writes_what_is_not_its_own(&self, b: &House<'_>) {
         let offers: Vec<ResourceOffer> = b.all().await;
         let forged = offer(b.id(), "forged", &json!({ "cpu": "1000" }));
+        // The server watches admission policies, too; what is only tried leaves nothing.
+        eventually("the policies are in force", || async {
+            let params = PostParams { dry_run: true, ..PostParams::default() };
+            let kind = kube::api::ApiResource::erase::<ResourceOffer>(&());
+            let api: Api<kube::api::DynamicObject> =
+                Api::namespaced_with(self.client.clone(), &self.namespace, &kind);
+            match api.create(&params, &serde_json::from_value(forged.clone()).unwrap()).await {
+                Err(kube::Error::Api(status)) if [403, 422].contains(&status.code) => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
         let refused = self.create::<ResourceOffer>(&self.namespace, &forged).await;
         assert!(refused.starts_with("403") || refused.starts_with("422"), "{refused}");
         let theirs = self.api::<ResourceOffer>();

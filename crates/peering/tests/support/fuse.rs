@@ -4,12 +4,12 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering};
 use std::task::{Context, Poll};
 
 use kube::client::Body;
 use liqo_kit::clusters::{ClientConfig, Clusters, client};
 use liqo_peering::Room;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::world::{House, Process};
@@ -21,16 +21,25 @@ const NEVER: isize = isize::MAX;
 /// does not learn it.
 #[derive(Clone)]
 pub(crate) struct Fuse {
-    left: Arc<AtomicIsize>,
+    count: Arc<Mutex<Count>>,
     last: watch::Sender<Option<String>>,
     /// What happens in that moment.
     happens: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
+#[derive(Clone, Copy)]
+struct Count {
+    /// How many writes are left.
+    left: isize,
+    /// How often it was armed: a write that is under way when it is armed anew does not blow it any more.
+    armed: usize,
+}
+
 impl Fuse {
     /// For a process whose requests go nowhere after so many writes, here and at peers: it is as good as killed.
     pub(crate) fn new() -> Self {
-        Self { left: Arc::new(AtomicIsize::new(NEVER)), last: watch::Sender::new(None), happens: None }
+        let count = Arc::new(Mutex::new(Count { left: NEVER, armed: 0 }));
+        Self { count, last: watch::Sender::new(None), happens: None }
     }
 
     /// For a process that goes on, while this happens in the moment after so many writes.
@@ -40,10 +49,11 @@ impl Fuse {
 
     /// From now on so many writes are left.
     pub(crate) fn arm(&self, writes: isize) {
-        self.left.store(writes, Ordering::SeqCst);
+        let mut count = self.count.lock();
+        *count = Count { left: writes, armed: count.armed + 1 };
     }
 
-    /// From now on nothing happens.
+    /// From now on nothing happens, whatever is under way: the end may be seen before the last write is answered.
     pub(crate) fn disarm(&self) {
         self.arm(NEVER);
     }
@@ -79,14 +89,27 @@ impl Fuse {
     }
 
     fn is_cut_off(&self) -> bool {
-        self.happens.is_none() && self.left.load(Ordering::SeqCst) <= 0
+        self.happens.is_none() && self.count.lock().left <= 0
     }
 
-    fn blow(&self, what: String) {
+    /// Counts a write. If it is the last one: how often the fuse was armed by then.
+    fn count(&self) -> Option<usize> {
+        let mut count = self.count.lock();
+        count.left -= 1;
+        (count.left == 0).then_some(count.armed)
+    }
+
+    /// Whether it blows after its last write, of the time when it was armed so often.
+    fn blows(&self, armed: usize, what: String) -> bool {
+        let count = self.count.lock();
+        if count.armed != armed {
+            return false;
+        }
         if let Some(happens) = &self.happens {
             happens();
         }
         self.last.send_replace(Some(what));
+        true
     }
 }
 
@@ -113,13 +136,12 @@ impl tower::Service<http::Request<Body>> for Fused {
             return Box::pin(std::future::pending());
         }
         let writes = request.method() != http::Method::GET;
-        let nth = if writes { fuse.left.fetch_sub(1, Ordering::SeqCst) } else { isize::MAX };
+        let last = if writes { fuse.count() } else { None };
         let what = format!("{} {}", request.method(), request.uri().path());
         let inner = self.inner.clone();
         Box::pin(async move {
             let answer = inner.send(request).await;
-            if nth == 1 {
-                fuse.blow(what);
+            if last.is_some_and(|armed| fuse.blows(armed, what)) {
                 return std::future::pending().await;
             }
             answer.map_err(Into::into)

@@ -27,7 +27,7 @@ use crate::world::{House, Process, eventually};
 /// An undisturbed run is over when nothing changed for so long.
 const QUIET: Duration = Duration::from_secs(2);
 /// An undisturbed run is over after so long.
-const UNDISTURBED: Duration = Duration::from_secs(60);
+const UNDISTURBED: Duration = Duration::from_secs(120);
 /// As often as anybody can.
 const OFTEN: Pace = Pace { burst: 1000, every: Span::clamped(1) };
 /// 90 % of one node with 32 cores, in thousandths.
@@ -95,7 +95,7 @@ impl<'a> Pair<'a> {
         for act in acts {
             let before = self.look().await;
             self.perform(*act).await;
-            let mut end = self.settled(&before).await;
+            let mut end = self.settled(*act, &before).await;
             if let (Act::PutOut, Some(end)) = (act, end.as_object_mut()) {
                 // It learns that it may not look there any more when it asks the next time, which may be soon or not.
                 end.remove("consumer");
@@ -175,8 +175,9 @@ impl<'a> Pair<'a> {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Waits until nothing changes any more, and something has.
-    pub(crate) async fn settled(&self, before: &Value) -> Value {
+    /// Waits until nothing changes any more, and what was wanted has come about: somebody may also wait for Kubernetes for a
+    /// while, to sign a certificate.
+    async fn settled(&self, act: Act, before: &Value) -> Value {
         let (mut last, mut since) = (self.look().await, Instant::now());
         let deadline = Instant::now() + UNDISTURBED;
         loop {
@@ -184,7 +185,7 @@ impl<'a> Pair<'a> {
             let now = self.look().await;
             if now != last {
                 (last, since) = (now, Instant::now());
-            } else if since.elapsed() > QUIET && last != *before {
+            } else if since.elapsed() > QUIET && last != *before && is_over(act, &last) {
                 return last;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -201,6 +202,22 @@ impl<'a> Pair<'a> {
             if found == *expected { Ok(()) } else { Err(difference(expected, &found)) }
         })
         .await;
+    }
+}
+
+/// Whether an act has come about, by what both sides tell.
+fn is_over(act: Act, state: &Value) -> bool {
+    let told = |side: &str, what: &str| state[side]["foreign clusters"].to_string().contains(what);
+    let known = |side: &str| state[side]["foreign clusters"].as_array().is_some_and(|it| !it.is_empty());
+    match act {
+        Act::Add | Act::Again | Act::Lend => {
+            told("consumer", "OutgoingPeering Established ContractInForce")
+                && told("provider", "IncomingPeering Established ContractInForce")
+        }
+        Act::Unpeer => told("consumer", "OutgoingPeering None NotWanted"),
+        Act::Refuse => told("provider", "IncomingPeering Denied IncomingDisabled"),
+        Act::Remove | Act::Forget => !known("consumer"),
+        Act::PutOut => !known("provider"),
     }
 }
 

@@ -28,7 +28,7 @@ use liqo_peering::{Clock, Room, Settings};
 use liqo_sandbox::{TestCluster, TestSandbox};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -61,6 +61,8 @@ pub(crate) struct House<'a> {
     pub(crate) client: kube::Client,
     pub(crate) identity: Arc<Identity>,
     pub(crate) address: SocketAddr,
+    /// Keeps the address for us also while nobody listens there.
+    _reserved: TcpSocket,
     pub(crate) authentication: liqo_authentication::Settings,
     pub(crate) settings: Settings,
     pub(crate) shift: watch::Sender<SignedDuration>,
@@ -78,7 +80,11 @@ impl<'a> House<'a> {
         install(&client).await;
         let wanted = Wanted { id: None, name: Some(name.parse().unwrap()) };
         let identity = Arc::new(Identity::generate(&wanted).unwrap());
-        let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        // Nobody else is given this address while the socket is there, which does not listen: those who listen share it.
+        let reserved = TcpSocket::new_v4().unwrap();
+        reserved.set_reuseaddr(true).unwrap();
+        reserved.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = reserved.local_addr().unwrap();
         let (shift, clock) = Clock::shifted();
         let authentication = liqo_authentication::Settings {
             api_server: Some(cluster.config().await.cluster_url.to_string()),
@@ -86,7 +92,17 @@ impl<'a> House<'a> {
         };
         let settings = Settings { clock, ..Settings::new(NAMESPACE.parse().unwrap(), "manager-0") };
         let name = name.to_owned();
-        Self { name, cluster, client, identity, address, authentication, settings, shift }
+        Self {
+            name,
+            cluster,
+            client,
+            identity,
+            address,
+            _reserved: reserved,
+            authentication,
+            settings,
+            shift,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -302,8 +318,13 @@ impl<'a> House<'a> {
         all.extend(self.all::<ResourceOffer>().await.iter().map(version));
         all.extend(self.all::<Contract>().await.iter().map(version));
         all.extend(self.all::<SharingPolicy>().await.iter().map(version));
-        all.extend(self.all::<ConfigMap>().await.iter().map(version));
-        all.extend(self.all::<Event>().await.iter().map(version));
+        // Kubernetes writes some of these by itself, whenever it likes.
+        let ours = |map: &&ConfigMap| map.name_any() != "kube-root-ca.crt";
+        all.extend(self.all::<ConfigMap>().await.iter().filter(ours).map(version));
+        let ours = |event: &&Event| {
+            event.reporting_controller.as_deref().is_some_and(|it| it.starts_with("liqo.io/"))
+        };
+        all.extend(self.all::<Event>().await.iter().filter(ours).map(version));
         all.sort();
         all
     }
