@@ -354,6 +354,17 @@ fn who_parts_leaves_nothing() {
 }
 
 #[test]
+fn who_withdraws_a_standing_offer_forgets_it_at_once() {
+    let mut world = PUSH.undisturbed();
+    let before = world.now;
+    Act::Refuse(NORTH, SOUTH).perform(&mut world);
+    world.rest();
+    assert_eq!(world.sides[NORTH].server.all("contracts").count(), 0, "{:#}", world.state());
+    // As long as telling of policies rests, and not as long as somebody is waited for.
+    assert!(world.now.duration_since(before) < SignedDuration::from_secs(10), "{}", world.told());
+}
+
+#[test]
 fn who_is_put_out_is_lent_nothing_until_it_is_let_in() {
     for story in [PUT_OUT, PUT_OUT_THERE] {
         let world = story.undisturbed();
