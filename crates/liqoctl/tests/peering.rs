@@ -75,6 +75,12 @@ fn what_is_wrong_is_refused_before_anything_is_written(pair: &Pair) {
     pair.fails(PROVIDER, &add(url, id, print)).tells(&["cannot peer with itself"]);
     let unpinned = ["add", "--auth-url", url, "--id", id, "--token", token];
     pair.fails(CONSUMER, &unpinned).tells(&["cannot be trusted", "--fingerprint"]);
+    let vouched = |file| ["add", "--auth-url", url, "--id", id, "--token", token, "--ca-file", file];
+    let authority = rcgen::generate_simple_self_signed(vec!["another".to_owned()]).unwrap().cert.pem();
+    let (other, empty) = (pair.file("other-ca.crt", &authority), pair.file("empty.crt", ""));
+    pair.fails(CONSUMER, &vouched(&other)).tells(&["cannot be trusted", "--ca-file", "Nothing was changed"]);
+    pair.fails(CONSUMER, &vouched(&empty)).tells(&["no certificate in it", "--ca-file takes"]);
+    pair.fails(CONSUMER, &vouched("/nowhere")).tells(&["cannot read the authorities", "--ca-file takes"]);
     pair.fails(CONSUMER, &["peer", "--remote-context", CONSUMER]).tells(&["cannot peer with itself"]);
     assert_eq!(pair.kubectl(CONSUMER, &["get", "foreignclusters", "-o", "name"]), "");
     assert!(
