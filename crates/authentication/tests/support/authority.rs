@@ -56,8 +56,9 @@ impl Authority {
     /// A new certificate for a server at this host, with a new key; for as long as cert-manager's.
     pub(crate) fn leaf(&self, host: &str) -> Leaf {
         let mut params = named("liqo-auth", &[host]);
-        let end = jiff::Timestamp::now().as_second() + 90 * 24 * 3600;
-        params.not_after = time::OffsetDateTime::from_unix_timestamp(end).unwrap();
+        let end = jiff::Zoned::now().date() + jiff::Span::new().days(90);
+        let (month, day) = (end.month().unsigned_abs(), end.day().unsigned_abs());
+        params.not_after = rcgen::date_time_ymd(end.year().into(), month, day);
         self.sign(params)
     }
 
