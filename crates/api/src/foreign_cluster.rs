@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Borrowing, labels,
     names::{Identity, InvalidName},
-    schema::rules,
+    schema::{limits::MAX_CA_BUNDLE, rules},
 };
 
 /// What we want of the peer and how to reach it.
@@ -105,7 +105,7 @@ pub struct ForeignClusterSpec {
     pub foreign_proxy_url: Option<String>,
 
     /// Whether to accept any certificate from the authentication service. Only for trying things out: whoever sits
-    /// in between can then take the token.
+    /// in between can then take the token. It means nothing beside authFingerprint or authCaBundle.
     // Liqo's default is true, which switches TLS verification off for everyone who does not think of it.
     #[serde(rename = "insecureSkipTLSVerify", default)]
     pub insecure_skip_tls_verify: bool,
@@ -116,6 +116,13 @@ pub struct ForeignClusterSpec {
     #[schemars(schema_with = "crate::schema::certificate_fingerprint")]
     pub auth_fingerprint: Option<String>,
 
+    /// The authorities that vouch for the authentication service, as certificates in PEM. With them, a certificate that
+    /// one of them signed for the host in foreignAuthUrl is trusted and no other, and may be renewed as often as its
+    /// owner likes. Where authFingerprint is set, that counts instead; without either, the machine's authorities do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::ca_bundle")]
+    pub auth_ca_bundle: Option<String>,
+
     /// Seconds after which a cluster found on the network is forgotten unless it is heard of again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::ttl")]
@@ -125,6 +132,9 @@ pub struct ForeignClusterSpec {
     #[serde(default, skip_serializing_if = "Borrowing::is_empty")]
     pub borrowing: Borrowing,
 }
+
+/// The longest [`ForeignClusterSpec::auth_ca_bundle`], in bytes.
+pub const MAX_AUTH_CA_BUNDLE: usize = MAX_CA_BUNDLE as usize;
 
 impl ForeignClusterSpec {
     /// A peer of which only the authentication URL is known; everything else is default.
@@ -138,6 +148,7 @@ impl ForeignClusterSpec {
             foreign_proxy_url: None,
             insecure_skip_tls_verify: false,
             auth_fingerprint: None,
+            auth_ca_bundle: None,
             ttl: None,
             borrowing: Borrowing::default(),
         }

@@ -16,9 +16,9 @@ pub(crate) mod selector;
 pub(crate) mod sharing;
 
 use limits::{
-    FINGERPRINT, MAX_CAPABILITIES, MAX_CONDITION_MESSAGE, MAX_CONDITION_REASON, MAX_CONDITION_TYPE,
-    MAX_CONDITIONS, MAX_HASH_NAME, MAX_LABEL, MAX_NAMESPACES, MAX_PUBLIC_KEY, MAX_SUBDOMAIN, MAX_TIME,
-    MAX_TTL_SECONDS, MAX_VERSION,
+    FINGERPRINT, MAX_CA_BUNDLE, MAX_CAPABILITIES, MAX_CONDITION_MESSAGE, MAX_CONDITION_REASON,
+    MAX_CONDITION_TYPE, MAX_CONDITIONS, MAX_HASH_NAME, MAX_LABEL, MAX_NAMESPACES, MAX_PUBLIC_KEY,
+    MAX_SUBDOMAIN, MAX_TIME, MAX_TTL_SECONDS, MAX_VERSION,
 };
 
 const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -103,6 +103,20 @@ pub(crate) fn certificate_fingerprint(_: &mut SchemaGenerator) -> Schema {
         "must be the SHA-256 of a certificate, written as sha256: and 64 lower-case hex digits",
     );
     text(FINGERPRINT + MAX_HASH_NAME, [rule])
+}
+
+/// The authorities that vouch for a server, as certificates in PEM. What is between the marks is read by whoever uses it.
+pub(crate) fn ca_bundle(_: &mut SchemaGenerator) -> Schema {
+    let certificates = rule(
+        "self.contains('-----BEGIN CERTIFICATE-----') && self.contains('-----END CERTIFICATE-----')",
+        "must be certificates in PEM, with -----BEGIN CERTIFICATE----- before each; what a Secret holds in base64 must be \
+         decoded first",
+    );
+    let keys = rule(
+        "!self.contains('PRIVATE KEY-----')",
+        "must hold certificates only: a private key in it could be read by whoever reads ForeignClusters",
+    );
+    text(MAX_CA_BUNDLE, [certificates, keys])
 }
 
 /// The version of a program.

@@ -30,6 +30,7 @@ pub(crate) struct Basis {
     uid: String,
     url: String,
     fingerprint: Option<String>,
+    ca_bundle: Option<String>,
     insecure: bool,
     expected: Option<(Option<String>, Option<String>)>,
     token_digest: Option<String>,
@@ -43,6 +44,7 @@ impl Basis {
             uid: cluster.metadata.uid.clone().unwrap_or_default(),
             url: spec.foreign_auth_url.clone(),
             fingerprint: spec.auth_fingerprint.clone(),
+            ca_bundle: spec.auth_ca_bundle.clone(),
             insecure: spec.insecure_skip_tls_verify,
             expected: spec
                 .cluster_identity

@@ -3,7 +3,8 @@
 //! It is made once, signed by itself, and lives for ten years: peers recognise it by its fingerprint, which is the SHA-256
 //! of the certificate, so another certificate is another fingerprint. It is replaced by itself a year before it ends; whoever
 //! has the old fingerprint then needs the new one (`liqoctl generate-add-command` prints it). Deleting the Secret replaces it
-//! at once. A certificate that someone else put into the Secret, such as cert-manager, is shown and never replaced.
+//! at once. A certificate that someone else put into the Secret, such as cert-manager, is shown with its whole chain and never
+//! replaced, however the Secret is marked: the mark is that of one certificate.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
@@ -34,7 +35,8 @@ const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(365 * 24);
 /// A certificate is valid from this long ago, for those whose clocks are behind.
 const BACKDATE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Marks the Secret whose certificate we made, and hence may replace.
+/// Annotation of the Secret: the fingerprint of the certificate that we made, and hence may replace. It may outlive that one, as
+/// whoever applies another certificate does not take foreign annotations away.
 const SELF_SIGNED: &str = "authentication.liqo.io/self-signed";
 
 const CERTIFICATE: &str = "tls.crt";
@@ -68,6 +70,7 @@ pub(crate) fn make(namespace: &str, now: Timestamp) -> Result<Secret, Certificat
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let certificate = params.self_signed(&key)?;
+    let fingerprint = Fingerprint::of_certificate(certificate.der());
     let private_key = Zeroizing::new(key.serialize_pem());
     let data = [(CERTIFICATE, certificate.pem()), (PRIVATE_KEY, private_key.to_string())];
     Ok(Secret {
@@ -75,7 +78,7 @@ pub(crate) fn make(namespace: &str, now: Timestamp) -> Result<Secret, Certificat
             name: Some(SERVING_CERTIFICATE_SECRET.to_owned()),
             namespace: Some(namespace.to_owned()),
             labels: Some(labels_of("liqo")),
-            annotations: Some([(SELF_SIGNED.to_owned(), "true".to_owned())].into()),
+            annotations: Some([(SELF_SIGNED.to_owned(), fingerprint.to_string())].into()),
             ..ObjectMeta::default()
         },
         type_: Some("kubernetes.io/tls".to_owned()),
@@ -127,15 +130,21 @@ impl Serving {
         let chain = data.get(CERTIFICATE)?.0.clone();
         let leaf = CertificateDer::from_pem_slice(&chain).ok()?;
         let (_, parsed) = X509Certificate::from_der(&leaf).ok()?;
+        let fingerprint = Fingerprint::of_certificate(&leaf);
         Some(Self {
             resource_version: secret.resource_version().unwrap_or_default(),
             uid: secret.uid().unwrap_or_default(),
             key: Zeroizing::new(data.get(PRIVATE_KEY)?.0.clone()),
-            fingerprint: Fingerprint::of_certificate(&leaf),
+            fingerprint,
             expires: Timestamp::from_second(parsed.validity().not_after.timestamp()).ok()?,
-            ours: secret.annotations().contains_key(SELF_SIGNED),
+            ours: secret.annotations().get(SELF_SIGNED) == Some(&fingerprint.to_string()),
             chain,
         })
+    }
+
+    /// Whether the other shows the same: the same certificates, with the same key.
+    pub(crate) fn shows_the_same(&self, other: &Self) -> bool {
+        (&self.chain, &self.key) == (&other.chain, &other.key)
     }
 
     /// Whether it is time for another one.

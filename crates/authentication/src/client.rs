@@ -23,11 +23,13 @@ use crate::wire::{
     key_to_base64, to_base64,
 };
 
+mod bundle;
 mod http1;
 #[cfg(test)]
 mod tests;
 mod trust;
 
+pub use bundle::{CaBundle, InvalidBundle};
 pub use trust::{Authorities, Trust};
 
 use http1::{Call, Endpoint};
@@ -56,6 +58,12 @@ pub enum CallError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The authorities that should vouch for the service are none, so nobody was called.
+    #[error(
+        "spec.authCaBundle does not say who vouches for the peer's authentication service: {0}. Give the certificate of the \
+         authority that signs for it (`liqoctl add --ca-file` does), or remove the field"
+    )]
+    Bundle(#[from] InvalidBundle),
     /// Nobody answers there.
     #[error("cannot reach {url}: {reason}")]
     Unreachable {

@@ -205,7 +205,8 @@ impl Room {
         loop {
             changes.borrow_and_update();
             let serving = self.0.index.read().serving.clone();
-            if let Some(serving) = serving.filter(|serving| serving.fingerprint != shown.fingerprint) {
+            // The same certificate may get another chain, or its key after a wrong one.
+            if let Some(serving) = serving.filter(|serving| !serving.shows_the_same(&shown)) {
                 match certificates.replace(&serving.chain, &serving.key) {
                     Ok(()) => {
                         tracing::info!(fingerprint = %serving.fingerprint, "the service shows another certificate");

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use liqo_api::names::NamespaceName;
 
-use crate::client::Authorities;
 use crate::{Clock, Limits};
 
 /// A year, as in Liqo.
@@ -32,8 +31,6 @@ pub struct Settings {
     pub certificate_lifetime: Duration,
     /// The limits of the service.
     pub limits: Limits,
-    /// Who vouches for the services of peers.
-    pub authorities: Authorities,
     /// Calls to other clusters at once.
     pub calls: usize,
     /// The clock.
@@ -52,7 +49,6 @@ impl Settings {
             autojoin: true,
             certificate_lifetime: CERTIFICATE_LIFETIME,
             limits: Limits::default(),
-            authorities: Authorities::default(),
             calls: CALLS,
             clock: Clock::system(),
         }

@@ -6,10 +6,14 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "support/authority.rs"]
+mod authority;
 #[path = "support/log.rs"]
 mod log;
 #[path = "support/sweep.rs"]
 mod sweep;
+#[path = "support/vouched.rs"]
+mod vouched;
 #[path = "support/world.rs"]
 mod world;
 
@@ -30,8 +34,10 @@ use world::{Fuse, House, NAMESPACE, value, wait_root_ca};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_gets_an_identity_at_another_and_no_more_rights_than_a_peer_has() {
     let log = Log::start();
-    let sandbox = TestSandbox::start([ClusterSpec::hollow("b", 1), ClusterSpec::api_only("a")]).await;
+    let callers = ["a", "c"].map(ClusterSpec::api_only);
+    let sandbox = TestSandbox::start([ClusterSpec::hollow("b", 1)].into_iter().chain(callers)).await;
     let (a, b) = (House::new(&sandbox, "a").await, House::new(&sandbox, "b").await);
+    let c = House::new(&sandbox, "c").await;
     wait_root_ca(&b.client).await;
     let (at_b, at_a) = (b.start().await, a.start().await);
     let fingerprint = b.fingerprint(&at_b).await;
@@ -51,6 +57,7 @@ async fn a_cluster_gets_an_identity_at_another_and_no_more_rights_than_a_peer_ha
     at_a.kill();
     at_b.kill();
     restarts_write_nothing(&a, &b).await;
+    vouched::a_peer_is_known_by_its_authority_however_often_its_certificate_changes(&b, &c, &token).await;
     let secret = a.identity_secret(&b).await.unwrap();
     nothing_secret_was_logged(&log, &[token.reveal(), &value(&secret, "private-key")]);
 }

@@ -16,6 +16,7 @@ use crate::duration::parse_span;
 use crate::output::DataFormat;
 use crate::peering::declare::{self, Wanted};
 use crate::peering::key::Shown;
+use crate::peering::verify::Recognition;
 use crate::peering::{follow, own, same_cluster, verify, view};
 use crate::progress::Progress;
 
@@ -40,11 +41,15 @@ pub(crate) struct Arguments {
     /// The file with the token; - is standard input
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The fingerprint of the service's certificate; without one, a public authority must vouch for it
+    /// The fingerprint of the service's certificate; without one and without --ca-file, a public authority must vouch for it
     #[arg(long, value_name = "sha256:HEX")]
     fingerprint: Option<Fingerprint>,
+    /// The file with the authority that signed the service's certificate, in PEM, instead of a fingerprint: the certificate
+    /// may then be renewed
+    #[arg(long, value_name = "FILE", conflicts_with = "fingerprint")]
+    ca_file: Option<PathBuf>,
     /// Trust whoever answers; only for trying things out, as whoever sits in between can take the token
-    #[arg(long, conflicts_with = "fingerprint")]
+    #[arg(long, conflicts_with_all = ["fingerprint", "ca_file"])]
     insecure_skip_tls_verify: bool,
     /// Do not ask from this machine who answers there; the cluster itself asks, too
     #[arg(long)]
@@ -97,6 +102,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
   # The same, under a name of one's own
   liqoctl add cluster milan --auth-url https://203.0.113.7:31520 --id 5d0f4c1e-… --token 9f3c… --fingerprint sha256:3f0c…
 
+  # A cluster whose certificate a company's own authority signs, such as with cert-manager
+  liqoctl add --auth-url https://milan.example.com:31520 --id 5d0f4c1e-… --token 9f3c… --ca-file company-ca.crt
+
   # Lend to it without being asked, and borrow nothing: it gets a standing offer
   liqoctl add --auth-url https://198.51.100.4:31520 --id b7e1… --token 27aa… --fingerprint sha256:81d4… --lend --no-borrow
 
@@ -107,6 +115,7 @@ another key than the one that is known by the same ID is refused.";
 impl Arguments {
     pub(crate) async fn run(self, access: &Access) -> Result<ExitCode> {
         let token = self.token()?;
+        let recognition = self.recognition()?;
         let connection = access.connect().await?;
         let me = own::require_identity(&connection).await?;
         if me.id == self.id {
@@ -116,9 +125,8 @@ impl Arguments {
         let (cluster_name, key) = if self.no_check {
             (None, Shown::NotAsked)
         } else {
-            let trust = verify::trust(self.fingerprint, self.insecure_skip_tls_verify);
             progress.busy(&format!("asking {} who it is", self.auth_url));
-            let found = verify::verify(&self.auth_url, &trust, &self.id).await?;
+            let found = verify::verify(&self.auth_url, &recognition.trust(), &self.id).await?;
             (Some(found.identity.name), found.public_key.into())
         };
         let wanted = Wanted {
@@ -126,8 +134,7 @@ impl Arguments {
             id: self.id.clone(),
             cluster_name,
             url: self.auth_url.clone(),
-            fingerprint: self.fingerprint,
-            insecure: self.insecure_skip_tls_verify,
+            recognition,
             key,
             borrow: !self.wish.no_borrow,
             lend: self.wish.lend,
@@ -135,6 +142,14 @@ impl Arguments {
         let name =
             declare_with(&connection, &wanted, token.as_ref(), self.waiting.timeout, &mut progress).await?;
         self.waiting.finish(&connection, &name, self.wish, progress).await
+    }
+
+    fn recognition(&self) -> Result<Recognition> {
+        Ok(Recognition {
+            fingerprint: self.fingerprint,
+            authorities: self.ca_file.as_deref().map(verify::read_authorities).transpose()?,
+            insecure: self.insecure_skip_tls_verify,
+        })
     }
 
     fn token(&self) -> Result<Option<Token>> {

@@ -19,6 +19,7 @@ use crate::access::{Access, Connection, parse_namespace};
 use crate::add::{Waiting, Wish, declare_with};
 use crate::peering::declare::Wanted;
 use crate::peering::own::{self, Own};
+use crate::peering::verify::Recognition;
 use crate::peering::{follow, id_of, known, same_cluster, write};
 use crate::progress::Progress;
 
@@ -163,19 +164,18 @@ impl Arguments {
         progress: &mut Progress,
     ) -> Result<String> {
         let me = own::require_identity(here).await?;
+        let all = known::list(here).await?;
+        let existing = all.iter().find(|cluster| id_of(cluster) == Some(lender.identity.id.as_str()));
         let wanted = Wanted {
             name,
             id: lender.identity.id.clone(),
             cluster_name: Some(lender.identity.name.clone()),
             url: lender.auth_url.clone(),
-            fingerprint: Some(lender.fingerprint),
-            insecure: false,
+            recognition: Recognition::kept(existing.map(|cluster| &cluster.spec), lender.fingerprint),
             key: lender.key.clone(),
             borrow: !wish.no_borrow,
             lend: wish.lend,
         };
-        let all = known::list(here).await?;
-        let existing = all.iter().find(|cluster| id_of(cluster) == Some(wanted.id.as_str()));
         let token = if existing.is_some_and(is_let_in) && is_let_in_by(there, &me.id).await? {
             None
         } else {

@@ -98,6 +98,10 @@ fn wrong_usage_ends_with_two_and_says_what_is_expected() {
         (&["add", "--auth-url", "http://h", "--id", "x"], "https://203.0.113.7:31520"),
         (&["add", "--auth-url", "https://h", "--id", "../x"], "is not a cluster ID"),
         (&["add", "--auth-url", "https://h", "--id", "x", "--fingerprint", "md5:00"], "expected sha256:"),
+        (
+            &["add", "--auth-url", "https://h", "--id", "x", "--ca-file", "x", "--insecure-skip-tls-verify"],
+            "cannot be used with",
+        ),
         (&["peer"], "<CLUSTER>"),
         (&["remove"], "cluster"),
         (&["token"], "rotate-own"),

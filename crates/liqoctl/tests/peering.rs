@@ -3,6 +3,8 @@
 //! Needs `make image`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test can do nothing else about it")]
 
+#[path = "../../authentication/tests/support/authority.rs"]
+mod authority;
 #[path = "support/impostor.rs"]
 mod impostor;
 #[path = "support/pair.rs"]
@@ -11,6 +13,7 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
+use authority::Authority;
 use impostor::Impostor;
 use liqo_sandbox::{ClusterSpec, TestSandbox};
 use serde_json::Value;
@@ -23,6 +26,7 @@ async fn two_clusters_meet_agree_and_part() {
     who_is_unknown_is_said_to_be(&pair);
     what_is_wrong_is_refused_before_anything_is_written(&pair);
     the_printed_command_works_when_pasted(&pair);
+    an_authority_may_vouch_for_the_provider(&pair);
     both_sides_tell_the_same(&pair);
     a_second_cluster_of_the_same_id_is_refused(&pair);
     a_contract_is_verified_without_any_cluster(&pair);
@@ -75,6 +79,12 @@ fn what_is_wrong_is_refused_before_anything_is_written(pair: &Pair) {
     pair.fails(PROVIDER, &add(url, id, print)).tells(&["cannot peer with itself"]);
     let unpinned = ["add", "--auth-url", url, "--id", id, "--token", token];
     pair.fails(CONSUMER, &unpinned).tells(&["cannot be trusted", "--fingerprint"]);
+    let vouched = |file| ["add", "--auth-url", url, "--id", id, "--token", token, "--ca-file", file];
+    let authority = rcgen::generate_simple_self_signed(vec!["another".to_owned()]).unwrap().cert.pem();
+    let (other, empty) = (pair.file("other-ca.crt", &authority), pair.file("empty.crt", ""));
+    pair.fails(CONSUMER, &vouched(&other)).tells(&["cannot be trusted", "--ca-file", "Nothing was changed"]);
+    pair.fails(CONSUMER, &vouched(&empty)).tells(&["no certificate in it", "--ca-file takes"]);
+    pair.fails(CONSUMER, &vouched("/nowhere")).tells(&["cannot read the authorities", "--ca-file takes"]);
     pair.fails(CONSUMER, &["peer", "--remote-context", CONSUMER]).tells(&["cannot peer with itself"]);
     assert_eq!(pair.kubectl(CONSUMER, &["get", "foreignclusters", "-o", "name"]), "");
     assert!(
@@ -92,6 +102,32 @@ fn the_printed_command_works_when_pasted(pair: &Pair) {
     pair.ok(CONSUMER, &named).tells(&["provider was known already"]);
     let printed = pair.ok(PROVIDER, &["generate-add-command"]);
     assert!(printed.err.contains("Run this") && printed.out == command.out, "{printed}");
+}
+
+/// As the guide has it.
+fn an_authority_may_vouch_for_the_provider(pair: &Pair) {
+    let said = printed(pair);
+    let (url, id) = (said["authURL"].as_str().unwrap(), said["clusterID"].as_str().unwrap());
+    let host = url.parse::<http::Uri>().unwrap().host().unwrap().to_owned();
+    let authority = Authority::new("company");
+    let leaf = authority.deputy("department").leaf(&host);
+    let (chain, key) = (pair.file("chain.crt", &leaf.chain), pair.file("server.key", &leaf.key));
+    let create = ["create", "secret", "tls", "liqo-auth-tls", "-n", "liqo", "--cert", &chain, "--key", &key];
+    let create: Vec<_> = create.into_iter().chain(["--dry-run=client", "-o", "yaml"]).collect();
+    pair.apply(PROVIDER, &pair.kubectl(PROVIDER, &create));
+    let file = pair.file("company-ca.crt", &authority.pem);
+    let add = ["add", "--auth-url", url, "--id", id, "--ca-file", &file];
+    pair.until(CONSUMER, &add, |said| said.code == Some(0));
+    pair.ok(CONSUMER, &add).tells(&["provider was known already"]);
+    let spec = ["get", "foreigncluster", PROVIDER, "-o", "jsonpath={.spec}"];
+    let spec: Value = serde_json::from_str(&pair.kubectl(CONSUMER, &spec)).unwrap();
+    let kept = spec["authCaBundle"].as_str().unwrap_or_default();
+    assert!(kept.lines().eq(authority.pem.lines()), "{spec:#}");
+    assert!(spec["authFingerprint"].is_null(), "{spec:#}");
+    // And back: what is printed is the fingerprint of that certificate.
+    let command = pair.ok(PROVIDER, &["generate-add-command", "--only-command"]);
+    let words: Vec<&str> = command.out.split_whitespace().skip(1).collect();
+    pair.ok(CONSUMER, &words).tells(&["provider is known"]);
 }
 
 /// The name of the contract in force.

@@ -353,6 +353,30 @@ fn who_parts_leaves_nothing() {
     assert_eq!(FORGET.undisturbed().sides[NORTH].server.all("foreignclusters").count(), 0);
 }
 
+/// Whichever of its writes is made first.
+#[test]
+fn who_withdraws_a_standing_offer_is_not_done_while_it_keeps_the_contract() {
+    for seed in 1..5 {
+        let (mut world, mut dice) = (PUSH.undisturbed(), Dice(seed));
+        Act::Refuse(NORTH, SOUTH).perform(&mut world);
+        for moment in 0..2 * MOMENTS {
+            let side = moment % 2;
+            while world.hear(side, 0) {}
+            world.act(side, dice.roll(1000), Fate::Made);
+            let kept = world.sides[NORTH].server.all("contracts").count();
+            assert!(kept == 0 || incoming(&world)["status"] != "None", "{}", world.told());
+        }
+        assert_eq!(incoming(&world)["status"], "None", "{}", world.told());
+    }
+}
+
+/// What the one that lends tells of it.
+fn incoming(world: &World) -> Value {
+    let (_, cluster) = world.sides[NORTH].server.all("foreignclusters").next().unwrap();
+    let told = cluster["status"]["peeringConditions"].as_array().unwrap();
+    told.iter().find(|it| it["type"] == "IncomingPeering").unwrap().clone()
+}
+
 #[test]
 fn who_is_put_out_is_lent_nothing_until_it_is_let_in() {
     for story in [PUT_OUT, PUT_OUT_THERE] {
@@ -362,9 +386,7 @@ fn who_is_put_out_is_lent_nothing_until_it_is_let_in() {
         let side = &world.sides[NORTH];
         assert!(side.sold().is_empty(), "{}", side.sold());
         assert_eq!(side.server.all("resourceoffers").count(), 0, "{:#}", world.state());
-        let (_, cluster) = side.server.all("foreignclusters").next().unwrap();
-        let told = cluster["status"]["peeringConditions"].as_array().unwrap();
-        let incoming = told.iter().find(|it| it["type"] == "IncomingPeering").unwrap();
+        let incoming = incoming(&world);
         assert_eq!((&incoming["status"], &incoming["reason"]), (&json!("Denied"), &json!("PeerPutOut")));
         assert!(incoming["message"].as_str().unwrap().contains("needs a new token"), "{incoming}");
     }

@@ -62,6 +62,9 @@ pub(crate) const MAX_VERSION: u32 = 128;
 pub(crate) const MAX_CAPABILITIES: u32 = 64;
 /// Longest public key in PEM; Ed25519 needs 113, RSA with 4096 bits 800.
 pub(crate) const MAX_PUBLIC_KEY: u32 = 1024;
+/// Longest authorities of one peer, in PEM: a dozen with keys of RSA. All that browsers trust are ten times as long, and belong
+/// to the machine.
+pub(crate) const MAX_CA_BUNDLE: u32 = 32_768;
 /// Hex digits of a SHA-256.
 pub(crate) const FINGERPRINT: u32 = 64;
 /// The name of a hash function and a colon before its digits: `sha256:`.

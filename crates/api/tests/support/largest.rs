@@ -19,6 +19,9 @@ pub(crate) fn fill(plural: &str, spec: &mut Value) -> bool {
         "foreignclusters" => {
             spec["foreignAuthUrl"] = format!("https://auth.example.com/{}", "p".repeat(999)).into();
             spec["foreignProxyUrl"] = spec["foreignAuthUrl"].clone();
+            let marks = ("-----BEGIN CERTIFICATE-----\n", "\n-----END CERTIFICATE-----\n");
+            let inner = "A".repeat(32_768 - marks.0.len() - marks.1.len());
+            spec["authCaBundle"] = format!("{}{inner}{}", marks.0, marks.1).into();
             spec["borrowing"] = borrowing();
         }
         "sharingpolicies" => policy(spec),

@@ -123,8 +123,8 @@ impl Caller {
     async fn ask(&self, ready: &Ready) -> Result<Found, Failure> {
         let spec = &ready.cluster.spec;
         let url = spec.foreign_auth_url.as_str();
-        let trust = Trust::of(spec, &self.authorities);
         let failed = |error: CallError| Failure::of(&error, !ready.token.is_empty());
+        let trust = Trust::of(spec, &self.authorities).map_err(failed)?;
         let peer = identify(url, &trust).await.map_err(failed)?;
         let Call::Obtain { rotation, try_first, .. } = &ready.call else { return Ok(Found::Identity(peer)) };
         check_peer(&peer, spec.cluster_identity.as_ref(), &ready.me.id, &ready.known)?;

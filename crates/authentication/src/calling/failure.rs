@@ -77,6 +77,7 @@ impl Failure {
     pub(crate) fn of(error: &CallError, with_token: bool) -> Self {
         match error {
             CallError::Url { .. } => Self::error("InvalidURL", error.to_string()),
+            CallError::Bundle(_) => Self::error("InvalidCaBundle", error.to_string()),
             CallError::Unreachable { .. } => Self::pending("PeerUnreachable", error.to_string()),
             CallError::Untrusted { .. } => Self::error("CertificateNotTrusted", error.to_string()),
             CallError::Busy { retry_after, .. } => {

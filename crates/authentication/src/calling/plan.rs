@@ -18,7 +18,7 @@ use super::failure::{Failure, check_peer};
 use super::status::{self, PUT_OUT, Told};
 use super::withdraw;
 use super::{Attempt, Basis, Received};
-use crate::client::Certified;
+use crate::client::{Authorities, Certified, Trust};
 use crate::index::{Held, Index, KnownKey, Standing, Tenant};
 use crate::steps::{Call, Step};
 use crate::wire::key_to_base64;
@@ -339,7 +339,7 @@ impl Caller<'_> {
         match self.need(held) {
             Need::Nothing { until } => {
                 self.planned.wake_at(until);
-                self.established(peer, held).unwrap_or_else(Told::authenticating)
+                self.established(peer, held).map_or_else(Told::authenticating, |told| self.foresee(told))
             }
             Need::First => {
                 self.call(Call::Obtain { cluster, rotation: rotation(self.cluster), try_first: false })
@@ -352,6 +352,14 @@ impl Caller<'_> {
                     None => told,
                 }
             }
+        }
+    }
+
+    /// What will be in the way of the next renewal is told when it is written, not months later.
+    fn foresee(&self, established: Told) -> Told {
+        match Trust::of(&self.cluster.spec, &Authorities::default()) {
+            Ok(_) => established,
+            Err(error) => renewal_fails(established, &Told::failed(&Failure::of(&error, true))),
         }
     }
 
@@ -399,14 +407,15 @@ impl Caller<'_> {
         }
         let until = certified.not_after;
         let spec = &self.cluster.spec;
-        if spec.insecure_skip_tls_verify && spec.auth_fingerprint.is_none() {
+        let proven = spec.auth_fingerprint.is_some() || spec.auth_ca_bundle.is_some();
+        if spec.insecure_skip_tls_verify && !proven {
             let known = match self.known_key(&peer.id) {
                 KnownKey::Key(key) => format!("the key {} was believed at the first call", key.fingerprint()),
                 KnownKey::None | KnownKey::Unreadable => "it told no key".to_owned(),
             };
             let message = format!(
                 "we have an identity at {name} until {until}, but it is not proven that it is {name}: \
-                 insecureSkipTLSVerify is set, and {known}; set authFingerprint instead",
+                 insecureSkipTLSVerify is set, and {known}; set authFingerprint or authCaBundle instead",
                 name = peer.name
             );
             return Some(Told::new(Status::Established, "AuthenticatedInsecurely", message));

@@ -27,6 +27,29 @@ fn a_certificate_of_somebody_else_is_never_replaced() {
     assert!(!Serving::read(&secret).unwrap().is_due(after_years(20)));
 }
 
+/// `kubectl apply` and cert-manager leave annotations alone that they do not know.
+#[test]
+fn a_certificate_that_was_put_where_ours_was_is_not_taken_for_ours() {
+    let (ours, theirs) = (make("liqo", now()).unwrap(), make("liqo", now()).unwrap());
+    let put = Secret { data: theirs.data, ..ours };
+    assert!(!Serving::read(&put).unwrap().is_due(after_years(20)));
+}
+
+#[test]
+fn another_chain_or_key_of_the_same_certificate_is_something_else_to_show() {
+    let secret = make("liqo", now()).unwrap();
+    let shown = Serving::read(&secret).unwrap();
+    let with = |key: &str, more: &[u8]| {
+        let mut secret = secret.clone();
+        secret.metadata.resource_version = Some("2".to_owned());
+        secret.data.as_mut().unwrap().get_mut(key).unwrap().0.extend_from_slice(more);
+        Serving::read(&secret).unwrap()
+    };
+    assert!(with("tls.crt", b"").shows_the_same(&shown));
+    assert!(!with("tls.crt", &shown.chain).shows_the_same(&shown));
+    assert!(!with("tls.key", b"\n").shows_the_same(&shown));
+}
+
 #[test]
 fn what_is_no_certificate_is_none_and_keys_are_not_printed() {
     let secret = make("liqo", now()).unwrap();

@@ -146,20 +146,16 @@ impl Endpoint {
         };
         let stream = connected.map_err(|error| self.unreachable(error.to_string()))?;
         let connector = TlsConnector::from(std::sync::Arc::new(config));
-        connector.connect(name, stream).await.map_err(|error| self.tls_failed(&error))
+        connector.connect(name, stream).await.map_err(|error| self.tls_failed(trust, &error))
     }
 
     /// A certificate that is not trusted is another matter than a line that is cut.
-    fn tls_failed(&self, error: &std::io::Error) -> CallError {
+    fn tls_failed(&self, trust: &Trust, error: &std::io::Error) -> CallError {
         let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let url = self.url.clone();
         match cause {
-            Some(rustls::Error::InvalidCertificate(reason)) => {
-                let reason = format!(
-                    "no known authority vouches for its certificate ({reason}); give its fingerprint, which \
-                     `liqoctl generate-add-command` prints there, as spec.authFingerprint"
-                );
-                CallError::Untrusted { url, reason }
+            Some(rustls::Error::InvalidCertificate(error)) => {
+                CallError::Untrusted { url, reason: trust.refusal(error) }
             }
             Some(rustls::Error::General(reason)) if reason.starts_with(OTHER_CERTIFICATE) => {
                 let reason = format!(

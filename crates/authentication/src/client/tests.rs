@@ -111,16 +111,29 @@ fn urls_are_those_that_the_api_allows() {
 }
 
 #[test]
-fn a_fingerprint_counts_before_everything_and_a_broken_one_opens_nothing() {
+fn a_fingerprint_counts_before_authorities_and_both_before_the_wish_to_verify_nothing() {
     let mut spec = liqo_api::ForeignClusterSpec::new("https://b");
-    let authorities = Authorities::default();
-    assert!(matches!(Trust::of(&spec, &authorities), Trust::Authorities(_)));
+    let trust = |spec: &liqo_api::ForeignClusterSpec| Trust::of(spec, &Authorities::default()).unwrap();
+    assert!(matches!(trust(&spec), Trust::Authorities(_)));
     spec.insecure_skip_tls_verify = true;
-    assert!(!Trust::of(&spec, &authorities).is_verified());
-    spec.auth_fingerprint = Some("nonsense".to_owned());
-    assert!(matches!(Trust::of(&spec, &authorities), Trust::Authorities(_)));
+    assert!(!trust(&spec).is_verified());
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    spec.auth_ca_bundle = Some(certificate("authority", &key, 24));
+    assert!(matches!(trust(&spec), Trust::Bundle(_)));
     spec.auth_fingerprint = Some(format!("sha256:{}", "0".repeat(64)));
-    assert!(matches!(Trust::of(&spec, &authorities), Trust::Fingerprint(_)));
-    assert!(Authorities::with(b"").is_err());
-    assert!(Authorities::with(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----").is_err());
+    assert!(matches!(trust(&spec), Trust::Fingerprint(_)));
+}
+
+#[test]
+fn what_cannot_be_read_opens_no_door() {
+    let mut spec = liqo_api::ForeignClusterSpec::new("https://b");
+    spec.insecure_skip_tls_verify = true;
+    spec.auth_fingerprint = Some("nonsense".to_owned());
+    assert!(matches!(Trust::of(&spec, &Authorities::default()), Ok(Trust::Authorities(_))));
+    for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"] {
+        spec.auth_ca_bundle = Some(text.to_owned());
+        let error = Trust::of(&spec, &Authorities::default()).unwrap_err();
+        assert!(matches!(error, CallError::Bundle(_)), "{error}");
+        assert!(error.to_string().contains("--ca-file"), "{error}");
+    }
 }

@@ -7,31 +7,41 @@ use liqo_api::{Fingerprint, ForeignClusterSpec};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::{CaBundle, CallError, MAX_WORDS};
+use crate::objects::cut;
 
 /// How the certificate of an authentication service is verified.
 #[derive(Clone, Debug)]
 pub enum Trust {
     /// It must be exactly this one. Neither its name nor its dates matter then.
     Fingerprint(Fingerprint),
-    /// An authority must vouch for it, for the name in the URL.
+    /// One of these authorities must vouch for it, for the host in the URL.
+    Bundle(CaBundle),
+    /// A public authority must vouch for it, for the host in the URL.
     Authorities(Authorities),
     /// Any will do: whoever sits in between can take the token.
     Anyone,
 }
 
 impl Trust {
-    /// What a ForeignCluster asks for; `authorities` count where it names no certificate.
-    pub fn of(spec: &ForeignClusterSpec, authorities: &Authorities) -> Self {
-        // A fingerprint that is no fingerprint cannot come from an API server, and must not open the door.
+    /// What a ForeignCluster asks for: its fingerprint counts before its own authorities, those before the wish to verify
+    /// nothing, and where it says nothing, `authorities` count. What cannot be read opens no door.
+    pub fn of(spec: &ForeignClusterSpec, authorities: &Authorities) -> Result<Self, CallError> {
         let pinned = spec.auth_fingerprint.as_deref().map(str::parse::<Fingerprint>);
-        match pinned {
-            Some(Ok(fingerprint)) => Self::Fingerprint(fingerprint),
+        if let Some(Ok(fingerprint)) = pinned {
+            return Ok(Self::Fingerprint(fingerprint));
+        }
+        if let Some(pem) = &spec.auth_ca_bundle {
+            return Ok(Self::Bundle(CaBundle::parse(pem.as_bytes())?));
+        }
+        // A fingerprint that is no fingerprint cannot come from an API server, and must not open the door.
+        Ok(match pinned {
             None if spec.insecure_skip_tls_verify => Self::Anyone,
             _ => Self::Authorities(authorities.clone()),
-        }
+        })
     }
 
     /// Whether it is known who answers.
@@ -44,56 +54,72 @@ impl Trust {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()?;
         let verifier: Arc<dyn ServerCertVerifier> = match self {
-            Self::Authorities(authorities) => authorities.verifier()?,
+            Self::Authorities(authorities) => vouched_by(authorities.roots())?,
+            Self::Bundle(bundle) => vouched_by(Arc::new(bundle.roots().map_err(general)?))?,
             Self::Fingerprint(fingerprint) => Arc::new(Named { expected: Some(*fingerprint), provider }),
             Self::Anyone => Arc::new(Named { expected: None, provider }),
         };
         Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
     }
+
+    /// Why a certificate is not trusted, and what to do.
+    pub(super) fn refusal(&self, error: &CertificateError) -> String {
+        const FINGERPRINT: &str = "give its fingerprint, which `liqoctl generate-add-command` prints there, as \
+                                   spec.authFingerprint";
+        // A server may have any number of names.
+        let words = error.to_string();
+        let words = cut(&words, MAX_WORDS);
+        match (error, self) {
+            (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }, _) => {
+                format!(
+                    "its certificate is for another host ({words}); call it by a name or an address that its certificate has, \
+                 or {FINGERPRINT}"
+                )
+            }
+            (_, Self::Bundle(_)) => format!(
+                "none of the authorities in spec.authCaBundle vouches for its certificate ({words}); give the one that \
+                 signed it (`liqoctl add --ca-file`), or {FINGERPRINT}"
+            ),
+            _ => format!(
+                "no known authority vouches for its certificate ({words}); {FINGERPRINT}, or the authority that signed it \
+                 as spec.authCaBundle"
+            ),
+        }
+    }
 }
 
-/// The authorities that vouch for authentication services: the machine's, or where it has none, those that browsers trust;
-/// and others that someone added. Clones share them.
+fn vouched_by(roots: Arc<RootCertStore>) -> Result<Arc<WebPkiServerVerifier>, rustls::Error> {
+    WebPkiServerVerifier::builder_with_provider(roots, provider()).build().map_err(general)
+}
+
+fn general(error: impl fmt::Display) -> rustls::Error {
+    rustls::Error::General(error.to_string())
+}
+
+/// The authorities that vouch for authentication services of which nothing else is said: the machine's, or where it has none,
+/// those that browsers trust. Clones share them.
 #[derive(Clone, Default)]
-pub struct Authorities(Arc<OnceLock<Arc<RootCertStore>>>, Arc<Vec<CertificateDer<'static>>>);
+pub struct Authorities(Arc<OnceLock<Arc<RootCertStore>>>);
 
 impl Authorities {
-    /// Adds authorities, in PEM. The error says what is wrong with them.
-    pub fn with(pem: &[u8]) -> Result<Self, String> {
-        let added: Vec<_> = CertificateDer::pem_slice_iter(pem)
-            .collect::<Result<_, _>>()
-            .map_err(|error| format!("the authorities are no PEM: {error}"))?;
-        let mut roots = RootCertStore::empty();
-        for authority in &added {
-            roots.add(authority.clone()).map_err(|error| format!("an authority cannot be used: {error}"))?;
-        }
-        if added.is_empty() {
-            return Err("there is no certificate among the authorities".to_owned());
-        }
-        Ok(Self(Arc::default(), Arc::new(added)))
-    }
-
-    fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
+    fn roots(&self) -> Arc<RootCertStore> {
         // Read once: that is some hundred files on some machines.
-        let roots = self.0.get_or_init(|| Arc::new(self.roots()));
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), provider()).build();
-        Ok(verifier.map_err(|error| rustls::Error::General(error.to_string()))?)
+        Arc::clone(self.0.get_or_init(|| Arc::new(public())))
     }
+}
 
-    fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        }
-        roots.add_parsable_certificates(self.1.iter().cloned());
-        roots
+fn public() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
+    roots
 }
 
 impl fmt::Debug for Authorities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorities").field("added", &self.1.len()).finish_non_exhaustive()
+        f.debug_struct("Authorities").finish_non_exhaustive()
     }
 }
 

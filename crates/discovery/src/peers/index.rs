@@ -26,6 +26,8 @@ pub(crate) struct Peer {
     pub(crate) labelled: bool,
     pub(crate) url: String,
     pub(crate) fingerprint: Option<String>,
+    /// Whether it is to be recognised by authorities that somebody named, and hence by no fingerprint.
+    pub(crate) vouched: bool,
     pub(crate) ttl: Option<u32>,
     /// When it was last heard of, as the annotation says.
     pub(crate) heard: Option<i64>,
@@ -63,6 +65,7 @@ impl Peer {
             id: known.or(labelled),
             url: object.spec.foreign_auth_url.clone(),
             fingerprint: object.spec.auth_fingerprint.clone(),
+            vouched: object.spec.auth_ca_bundle.is_some() && object.spec.auth_fingerprint.is_none(),
             ttl: object.spec.ttl,
             heard: annotation(annotations::LAST_UPDATE).and_then(|text| text.parse().ok()),
             created: meta.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second()),

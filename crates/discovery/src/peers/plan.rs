@@ -289,7 +289,8 @@ impl<'a> Plan<'a> {
     }
 
     fn refresh(&mut self, peer: &Peer, claim: &Claim, heard: Timestamp, moves: bool) {
-        let shown = claim.is_pinned.then(|| claim.answer.fingerprint.to_string());
+        let is_pinned = claim.is_pinned && !peer.vouched;
+        let shown = is_pinned.then(|| claim.answer.fingerprint.to_string());
         let known = peer.ttl.unwrap_or(0);
         let told = claim.ttl.max(MIN_TTL);
         let found = Found {

@@ -1,6 +1,7 @@
 use clap::Parser;
 
 use super::*;
+use crate::peering::testing::authority;
 
 #[derive(Debug, Parser)]
 struct Add {
@@ -36,6 +37,9 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ("--auth-url https://h --id UPPER".to_owned(), "is not a cluster ID"),
         (format!("{FLAGS} --fingerprint 3f0c"), "expected sha256:"),
         (format!("{FLAGS} --token-file x"), "cannot be used with"),
+        (format!("{FLAGS} --ca-file x --insecure-skip-tls-verify"), "cannot be used with"),
+        (format!("cluster milan {FLAGS} --ca-file x --insecure-skip-tls-verify"), "cannot be used with"),
+        (format!("{FLAGS} --ca-file x --fingerprint sha256:{}", "0".repeat(64)), "cannot be used with"),
     ] {
         let error = parse(&words).unwrap_err();
         assert!(error.contains(reason), "{words}: {error}");
@@ -55,4 +59,18 @@ fn a_token_is_neither_empty_nor_shown() {
     std::fs::remove_file(&file).unwrap();
     assert!(parse(&words).unwrap().token().unwrap_err().to_string().contains("cannot read the token"));
     assert!(parse("--auth-url https://h --id x").unwrap().token().unwrap().is_none());
+}
+
+#[test]
+fn a_cluster_is_recognised_by_the_authority_in_a_file() {
+    let file = std::env::temp_dir().join(format!("add-authority-{}", std::process::id()));
+    let ours = authority("ours");
+    std::fs::write(&file, &ours).unwrap();
+    for spelling in ["", "cluster milan"] {
+        let arguments = parse(&format!("{spelling} {FLAGS} --ca-file {}", file.display())).unwrap();
+        let recognition = arguments.recognition().unwrap();
+        assert_eq!(recognition.authorities.unwrap().to_pem(), ours);
+        assert!(recognition.fingerprint.is_none() && !recognition.insecure);
+    }
+    std::fs::remove_file(&file).unwrap();
 }

@@ -7,12 +7,14 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use liqo_api::foreign_cluster::{ForeignIdentity, PeeringEnabled};
 use liqo_api::names::{ClusterId, ClusterName, Identity};
-use liqo_api::{DiscoveryType, Fingerprint, ForeignCluster, ForeignClusterSpec, labels};
+use liqo_api::{DiscoveryType, ForeignCluster, ForeignClusterSpec, labels};
+use liqo_authentication::client::CaBundle;
 use liqo_install::names::FIELD_MANAGER;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::key::{self, Shown};
+use super::verify::Recognition;
 use super::{id_of, known, name_of};
 use crate::access::Connection;
 use crate::progress::Progress;
@@ -29,8 +31,7 @@ pub(crate) struct Wanted {
     /// Not known if nobody could be asked.
     pub(crate) cluster_name: Option<ClusterName>,
     pub(crate) url: String,
-    pub(crate) fingerprint: Option<Fingerprint>,
-    pub(crate) insecure: bool,
+    pub(crate) recognition: Recognition,
     pub(crate) key: Shown,
     /// Whether to borrow from it; if not, what is borrowed ends.
     pub(crate) borrow: bool,
@@ -120,6 +121,7 @@ fn is_object_name(name: &str) -> bool {
 }
 
 fn object(name: &str, wanted: &Wanted) -> ForeignCluster {
+    let recognition = &wanted.recognition;
     let spec = ForeignClusterSpec {
         cluster_identity: Some(ForeignIdentity {
             cluster_id: Some(wanted.id.to_string()),
@@ -127,8 +129,9 @@ fn object(name: &str, wanted: &Wanted) -> ForeignCluster {
         }),
         outgoing_peering_enabled: if wanted.borrow { PeeringEnabled::Yes } else { PeeringEnabled::No },
         incoming_peering_enabled: if wanted.lend { PeeringEnabled::Yes } else { PeeringEnabled::Auto },
-        auth_fingerprint: wanted.fingerprint.map(|fingerprint| fingerprint.to_string()),
-        insecure_skip_tls_verify: wanted.insecure,
+        auth_fingerprint: recognition.fingerprint.map(|fingerprint| fingerprint.to_string()),
+        auth_ca_bundle: recognition.authorities.as_ref().map(CaBundle::to_pem),
+        insecure_skip_tls_verify: recognition.insecure,
         ..ForeignClusterSpec::new(&wanted.url)
     };
     let mut cluster = ForeignCluster::new(name, spec);
@@ -158,6 +161,7 @@ fn change(existing: &ForeignCluster, wanted: &Wanted) -> Plan {
     };
     set("foreignAuthUrl", have.foreign_auth_url != want.foreign_auth_url, json!(want.foreign_auth_url));
     set("authFingerprint", have.auth_fingerprint != want.auth_fingerprint, json!(want.auth_fingerprint));
+    set("authCaBundle", have.auth_ca_bundle != want.auth_ca_bundle, json!(want.auth_ca_bundle));
     let insecure = have.insecure_skip_tls_verify != want.insecure_skip_tls_verify;
     set("insecureSkipTLSVerify", insecure, json!(want.insecure_skip_tls_verify));
     let outgoing = want.outgoing_peering_enabled;

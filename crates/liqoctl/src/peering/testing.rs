@@ -83,3 +83,13 @@ pub(crate) fn made_at(mut contract: Contract, time: &str) -> Contract {
     contract.meta_mut().creation_timestamp = Some(serde_json::from_value(json!(time)).unwrap());
     contract
 }
+
+/// The certificate of an authority, as a file has it.
+pub(crate) fn authority(name: &str) -> String {
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    params.self_signed(&key).unwrap().pem().replace('\r', "")
+}

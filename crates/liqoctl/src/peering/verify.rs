@@ -1,23 +1,75 @@
 //! Asking the other cluster who it is, before anything is written down.
 
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use http::Uri;
-use liqo_api::Fingerprint;
+use liqo_api::foreign_cluster::MAX_AUTH_CA_BUNDLE;
 use liqo_api::names::ClusterId;
+use liqo_api::{Fingerprint, ForeignClusterSpec};
 use liqo_authentication::PeerIdentity;
-use liqo_authentication::client::{Authorities, CallError, Trust, identify};
+use liqo_authentication::client::{Authorities, CaBundle, CallError, Trust, identify};
 use liqo_kit::backoff::Backoff;
 use tokio::time::Instant;
 
-/// How the other cluster's certificate is to be verified.
-pub(crate) fn trust(fingerprint: Option<Fingerprint>, insecure: bool) -> Trust {
-    match fingerprint {
-        Some(fingerprint) => Trust::Fingerprint(fingerprint),
-        None if insecure => Trust::Anyone,
-        None => Trust::Authorities(Authorities::default()),
+/// How the other cluster's authentication service is recognised; if nothing is said, a public authority must vouch for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Recognition {
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) authorities: Option<CaBundle>,
+    pub(crate) insecure: bool,
+}
+
+impl Recognition {
+    /// By this certificate and no other.
+    pub(crate) fn by_fingerprint(fingerprint: Fingerprint) -> Self {
+        Self { fingerprint: Some(fingerprint), ..Self::default() }
     }
+
+    /// By the certificate that it has now, unless it is known by an authority: that counts also when the certificate is
+    /// renewed.
+    pub(crate) fn kept(known: Option<&ForeignClusterSpec>, now: Fingerprint) -> Self {
+        let vouched = known.filter(|spec| spec.auth_fingerprint.is_none());
+        let pem = vouched.and_then(|spec| spec.auth_ca_bundle.as_ref());
+        match pem.and_then(|pem| CaBundle::parse(pem.as_bytes()).ok()) {
+            Some(authorities) => Self { authorities: Some(authorities), ..Self::default() },
+            None => Self::by_fingerprint(now),
+        }
+    }
+
+    /// How its certificate is to be verified; the order is that of the ForeignCluster.
+    pub(crate) fn trust(&self) -> Trust {
+        match (self.fingerprint, &self.authorities) {
+            (Some(fingerprint), _) => Trust::Fingerprint(fingerprint),
+            (None, Some(authorities)) => Trust::Bundle(authorities.clone()),
+            (None, None) if self.insecure => Trust::Anyone,
+            (None, None) => Trust::Authorities(Authorities::default()),
+        }
+    }
+}
+
+/// What belongs into the file with authorities.
+const CA_FILE: &str = "--ca-file takes, in PEM, the certificate of the authority that signed that of the other cluster's \
+                       authentication service, such as ca.crt of the Secret that cert-manager keeps there";
+
+/// The authorities in a file.
+pub(crate) fn read_authorities(file: &Path) -> Result<CaBundle> {
+    let name = file.display();
+    let text = std::fs::read(file).with_context(|| {
+        format!("cannot read the authorities from {name}. Nothing was changed. {CA_FILE}")
+    })?;
+    let authorities = CaBundle::parse(&text).map_err(|error| {
+        anyhow!("{name} does not hold authorities: {error}. Nothing was changed. {CA_FILE}")
+    })?;
+    let length = authorities.to_pem().len();
+    if length > MAX_AUTH_CA_BUNDLE {
+        bail!(
+            "the authorities in {name} are too many: {length} bytes, and at most {MAX_AUTH_CA_BUNDLE} are kept. Nothing \
+             was changed. Give only the one that signs for that cluster"
+        );
+    }
+    Ok(authorities)
 }
 
 /// For how long one that does not answer is asked again: a Service that was just made takes a moment until all nodes know it.
@@ -32,7 +84,7 @@ pub(crate) async fn verify(url: &str, trust: &Trust, expected: &ClusterId) -> Re
             Err(CallError::Unreachable { .. } | CallError::Busy { .. }) if asked.elapsed() < PATIENCE => {
                 tokio::time::sleep(backoff.next_delay()).await;
             }
-            answer => break answer.map_err(|error| anyhow::anyhow!(explain(&error)))?,
+            answer => break answer.map_err(|error| anyhow!(explain(&error)))?,
         }
     };
     check(&found, url, expected)?;
@@ -61,9 +113,11 @@ pub(crate) fn explain(error: &CallError) -> String {
              --no-check"
         }
         CallError::Untrusted { .. } => {
-            "Give the fingerprint that liqoctl generate-add-command prints there (--fingerprint sha256:…); if it was \
-             given, somebody else answers there, or the certificate was replaced: run that command again"
+            "Give the fingerprint that liqoctl generate-add-command prints there (--fingerprint sha256:…), or the \
+             authority that signed its certificate (--ca-file FILE); if that was given, somebody else answers there, or \
+             the certificate was replaced: run that command again, or ask there for the authority"
         }
+        CallError::Bundle(_) => CA_FILE,
         CallError::Busy { .. } => "Try again in a moment",
         CallError::Refused { .. } | CallError::Nonsense { .. } => {
             "Check that --auth-url is that of an authentication service: liqoctl generate-add-command prints it there"

@@ -130,6 +130,8 @@ impl Lending<'_> {
             }
         }
         self.forget_all(planned);
+        // While we look there: what we keep of contracts would outlive them by the time that is given to parting.
+        busy |= !self.is_here() && !self.has_forgotten();
         if let Some(request) = self.request() {
             let reply = super::reply::refused(request, why, self.view.now);
             planned.step(Step::bring_status(self.table.at, request, &reply, "answer"));
@@ -190,6 +192,12 @@ impl Lending<'_> {
                 copies::part(self.view, self.peer, deal, planned);
             }
         }
+    }
+
+    /// Whether we keep nothing of contracts at the peer any more.
+    fn has_forgotten(&self) -> bool {
+        let (me, them) = (self.view.me.id().as_str(), self.peer.id.as_str());
+        self.peer.copies.contracts(me, them).next().is_none()
     }
 
     /// Removes a contract that is over, once it is in the log.

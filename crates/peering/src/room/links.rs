@@ -19,6 +19,9 @@ use super::lead::{FIELD_MANAGER, WRITE_TIMEOUT};
 use crate::index::{Access, Bid, Deal, Index, Link, Papers};
 use crate::parting::Purpose;
 
+#[cfg(test)]
+mod tests;
+
 /// Writes that may wait for one peer: a handful each of requests, offers and contracts.
 const WAITING_WRITES: usize = 64;
 

@@ -50,14 +50,33 @@ pub(crate) enum Act {
     Remove,
     /// The provider puts the consumer out.
     PutOut,
-    /// The consumer forgets the provider, which has put it out.
+    /// The consumer forgets the provider, which has put it out or has left.
     Forget,
+    /// The provider gets to know the consumer, and offers something by itself.
+    Push,
+    /// The consumer takes what it did not ask for.
+    Take,
+    /// The provider offers nothing by itself any more.
+    Withdraw,
+    /// It offers something by itself again, which the consumer has said that it takes.
+    PushAgain,
+    /// The provider forgets the consumer, which it called.
+    Leave,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Consumer,
     Provider,
+}
+
+impl Who {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Consumer => Self::Provider,
+            Self::Provider => Self::Consumer,
+        }
+    }
 }
 
 /// A consumer, a provider, and what runs there.
@@ -68,7 +87,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) at_b: Process,
     /// The lengths of the logs when the round began.
     pub(crate) logged: (usize, usize),
-    /// Where the consumer finds the provider's service, if not where it is.
+    /// Where the one who calls finds the other's service, if not where it is.
     pub(crate) url: Option<String>,
 }
 
@@ -112,33 +131,68 @@ impl<'a> Pair<'a> {
 
     pub(crate) async fn perform(&self, act: Act) {
         let (a, b) = (&self.a, &self.b);
+        let borrow = async |word: &str| {
+            a.change("b", json!({ "spec": { "outgoingPeeringEnabled": word } })).await;
+        };
+        let lend = async |word: &str| {
+            b.change("a", json!({ "spec": { "incomingPeeringEnabled": word } })).await;
+        };
+        let delete = async |house: &House<'_>, name: &str| {
+            drop(house.clusters().delete(name, &DeleteParams::default()).await.unwrap());
+        };
+        let calls = |spec: &mut ForeignClusterSpec| {
+            self.url.iter().for_each(|url| spec.foreign_auth_url = url.clone());
+        };
         match act {
             Act::Add => {
-                let change = |spec: &mut ForeignClusterSpec| {
+                let borrows = |spec: &mut ForeignClusterSpec| {
                     spec.outgoing_peering_enabled = PeeringEnabled::Yes;
-                    self.url.iter().for_each(|url| spec.foreign_auth_url = url.clone());
+                    calls(spec);
                 };
-                a.add_with(b, &self.at_b, change).await;
+                a.add_with(b, &self.at_b, borrows).await;
             }
-            Act::Unpeer => a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "No" } })).await,
-            Act::Again => a.change("b", json!({ "spec": { "outgoingPeeringEnabled": "Yes" } })).await,
-            Act::Refuse => b.change("a", json!({ "spec": { "incomingPeeringEnabled": "No" } })).await,
-            Act::Lend => b.change("a", json!({ "spec": { "incomingPeeringEnabled": "Auto" } })).await,
-            Act::Remove | Act::Forget => {
-                drop(a.clusters().delete("b", &DeleteParams::default()).await.unwrap());
+            Act::Push => {
+                let lends = |spec: &mut ForeignClusterSpec| {
+                    spec.outgoing_peering_enabled = PeeringEnabled::No;
+                    spec.incoming_peering_enabled = PeeringEnabled::Yes;
+                    calls(spec);
+                };
+                b.add_with(a, &self.at_a, lends).await;
             }
-            Act::PutOut => drop(b.clusters().delete("a", &DeleteParams::default()).await.unwrap()),
+            Act::Unpeer => borrow("No").await,
+            Act::Again | Act::Take => borrow("Yes").await,
+            Act::Refuse | Act::Withdraw => lend("No").await,
+            Act::Lend => lend("Auto").await,
+            Act::PushAgain => lend("Yes").await,
+            Act::Remove | Act::Forget => delete(a, "b").await,
+            Act::PutOut | Act::Leave => delete(b, "a").await,
+        }
+    }
+
+    pub(crate) fn house(&self, who: Who) -> &House<'a> {
+        match who {
+            Who::Consumer => &self.a,
+            Who::Provider => &self.b,
         }
     }
 
     /// Kills a side and starts it again, with this fuse.
     pub(crate) async fn restart(&mut self, who: Who, fuse: &Fuse) {
-        let (house, process) = match who {
-            Who::Consumer => (&self.a, &mut self.at_a),
-            Who::Provider => (&self.b, &mut self.at_b),
-        };
-        process.end();
-        *process = fuse.start(house).await;
+        self.process(who).end();
+        *self.process(who) = fuse.start(self.house(who)).await;
+    }
+
+    /// The same, with a fuse for what it writes at the other side.
+    pub(crate) async fn restart_at_peers(&mut self, who: Who, fuse: &Fuse) {
+        self.process(who).end();
+        *self.process(who) = fuse.start_at_peers(self.house(who)).await;
+    }
+
+    fn process(&mut self, who: Who) -> &mut Process {
+        match who {
+            Who::Consumer => &mut self.at_a,
+            Who::Provider => &mut self.at_b,
+        }
     }
 
     /// Makes new clusters of both: nothing that is left of the old ones is in their way.
@@ -161,7 +215,7 @@ impl<'a> Pair<'a> {
 
     /// What there is on both sides. Nothing is ever sold twice.
     pub(crate) async fn look(&self) -> Value {
-        let sold = signed(&self.b).await;
+        let sold = signed(&self.b, &self.a).await;
         assert!(sold <= THERE_IS, "{sold} is sold");
         let (a, b) =
             tokio::join!(Box::pin(state(&self.a, self.logged.0)), Box::pin(state(&self.b, self.logged.1)));
@@ -210,14 +264,19 @@ fn is_over(act: Act, state: &Value) -> bool {
     let told = |side: &str, what: &str| state[side]["foreign clusters"].to_string().contains(what);
     let known = |side: &str| state[side]["foreign clusters"].as_array().is_some_and(|it| !it.is_empty());
     match act {
-        Act::Add | Act::Again | Act::Lend => {
+        Act::Add | Act::Again | Act::Lend | Act::Take | Act::PushAgain => {
             told("consumer", "OutgoingPeering Established ContractInForce")
                 && told("provider", "IncomingPeering Established ContractInForce")
         }
         Act::Unpeer => told("consumer", "OutgoingPeering None NotWanted"),
         Act::Refuse => told("provider", "IncomingPeering Denied IncomingDisabled"),
+        Act::Push => {
+            told("consumer", "OutgoingPeering Pending ManualActionRequired")
+                && told("provider", "IncomingPeering Pending ConsumerDecides")
+        }
+        Act::Withdraw => told("provider", "IncomingPeering None NotAsked"),
         Act::Remove | Act::Forget => !known("consumer"),
-        Act::PutOut => !known("provider"),
+        Act::PutOut | Act::Leave => !known("provider"),
     }
 }
 

@@ -51,10 +51,11 @@ pub(crate) fn ledger(process: &Process) -> Value {
     json!({ "sold": of("sold").unwrap_or_default(), "free": of("free").unwrap_or_default() })
 }
 
-/// What a provider has signed and not ended, in thousandths of a core, as the contracts at its place say.
-pub(crate) async fn signed(provider: &House<'_>) -> i64 {
-    let contracts: Vec<Contract> = provider.all().await;
-    let status = contracts.iter().filter(|it| !is_copy(*it)).filter_map(|it| it.status.as_ref());
+/// What a provider has signed and not ended, in thousandths of a core, as the contracts say, on whichever side they lie.
+pub(crate) async fn signed(provider: &House<'_>, consumer: &House<'_>) -> i64 {
+    let (at_provider, at_consumer) = tokio::join!(provider.all::<Contract>(), consumer.all::<Contract>());
+    let contracts = at_provider.iter().chain(&at_consumer);
+    let status = contracts.filter(|it| !is_copy(*it)).filter_map(|it| it.status.as_ref());
     let in_force = status.filter(|status| status.phase.is_in_force());
     let cpu = in_force.filter_map(|status| status.resources.get("cpu"));
     cpu.map(|amount| amount.0.parse::<Quantity>().unwrap().milli_value()).sum()

@@ -33,6 +33,7 @@ fn a_refusal_says_what_to_do_and_is_liqos_state() {
             Status::Error,
             "CertificateNotTrusted",
         ),
+        (CallError::Bundle(crate::client::InvalidBundle::Empty), true, Status::Error, "InvalidCaBundle"),
         (CallError::Nonsense { url: url(), reason: String::new() }, true, Status::Error, "NonsenseAnswer"),
     ];
     for (error, with_token, status, reason) in cases {

@@ -9,6 +9,8 @@ use crate::testing::{Put, foreign_cluster, home, later, merge, milan, names, now
 use crate::tokens::Token;
 use crate::wire::PeerIdentity;
 
+mod bundle;
+
 /// A cluster with one ForeignCluster, and a peer that answers.
 pub(crate) struct World {
     pub(crate) index: Index,

@@ -9,6 +9,7 @@ use super::*;
 use crate::book::Answer;
 
 mod properties;
+mod vouched;
 
 /// The objects, who was found, and the time; steps are made as an API server makes them.
 struct Model {

@@ -1,5 +1,7 @@
+use liqo_api::Fingerprint;
+
 use super::*;
-use crate::peering::testing::{cluster, of_spec};
+use crate::peering::testing::{authority, cluster, of_spec};
 
 fn wanted(name: Option<&str>, id: &str) -> Wanted {
     Wanted {
@@ -7,8 +9,7 @@ fn wanted(name: Option<&str>, id: &str) -> Wanted {
         id: id.parse().unwrap(),
         cluster_name: Some("milan".parse().unwrap()),
         url: "https://203.0.113.7:31520".to_owned(),
-        fingerprint: None,
-        insecure: false,
+        recognition: Recognition::default(),
         key: Shown::NotAsked,
         borrow: true,
         lend: false,
@@ -76,11 +77,24 @@ fn who_is_lent_to_and_not_borrowed_from_is_so_from_the_start_and_later() {
 }
 
 #[test]
-fn a_certificate_that_is_not_pinned_any_more_is_unpinned() {
-    let pinned = Wanted { fingerprint: Some(Fingerprint::of_certificate(b"x")), ..wanted(None, "id-1") };
-    let known = created(plan(&[], &pinned));
-    let patch = json!({"spec": {"authFingerprint": null}});
-    assert_eq!(plan(&[known], &wanted(None, "id-1")), Ok(Plan::Change { name: "milan".to_owned(), patch }));
+fn what_it_was_recognised_by_before_is_taken_back() {
+    let by = |recognition| Wanted { recognition, ..wanted(None, "id-1") };
+    let fingerprint = Fingerprint::of_certificate(b"x");
+    let authorities = CaBundle::parse(authority("ours").as_bytes()).unwrap();
+    let pinned = by(Recognition::by_fingerprint(fingerprint));
+    let vouched = by(Recognition { authorities: Some(authorities.clone()), ..Recognition::default() });
+    let (fingerprint, authorities) = (fingerprint.to_string(), authorities.to_pem());
+    for (before, after, patch) in [
+        (&pinned, &wanted(None, "id-1"), json!({"authFingerprint": null})),
+        (&pinned, &vouched, json!({"authFingerprint": null, "authCaBundle": authorities})),
+        (&vouched, &pinned, json!({"authFingerprint": fingerprint, "authCaBundle": null})),
+        (&vouched, &wanted(None, "id-1"), json!({"authCaBundle": null})),
+    ] {
+        let known = created(plan(&[], before));
+        let name = "milan".to_owned();
+        assert_eq!(plan(std::slice::from_ref(&known), before), Ok(Plan::Nothing { name: name.clone() }));
+        assert_eq!(plan(&[known], after), Ok(Plan::Change { name, patch: json!({ "spec": patch }) }));
+    }
 }
 
 #[test]

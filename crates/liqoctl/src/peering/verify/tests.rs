@@ -1,6 +1,8 @@
 use liqo_api::names::Identity;
+use liqo_authentication::client::InvalidBundle;
 
 use super::*;
+use crate::peering::testing::authority;
 
 #[test]
 fn a_url_is_one_of_an_authentication_service() {
@@ -44,6 +46,8 @@ fn every_failure_says_what_to_do_next() {
     for (error, advice) in [
         (CallError::Unreachable { url: url(), reason: reason() }, "--no-check"),
         (CallError::Untrusted { url: url(), reason: reason() }, "--fingerprint"),
+        (CallError::Untrusted { url: url(), reason: reason() }, "--ca-file"),
+        (CallError::Bundle(InvalidBundle::Empty), "--ca-file"),
         (CallError::Refused { url: url(), status: 404, words: reason() }, "generate-add-command"),
         (CallError::Nonsense { url: url(), reason: reason() }, "--auth-url"),
         (CallError::Busy { url: url(), status: 503, words: reason(), retry_after: None }, "Try again"),
@@ -54,9 +58,59 @@ fn every_failure_says_what_to_do_next() {
 }
 
 #[test]
-fn a_fingerprint_counts_before_everything_else() {
+fn a_fingerprint_counts_before_authorities_and_those_before_no_proof() {
     let fingerprint = Fingerprint::of_certificate(b"x");
-    assert!(matches!(trust(Some(fingerprint), true), Trust::Fingerprint(found) if found == fingerprint));
-    assert!(matches!(trust(None, true), Trust::Anyone));
-    assert!(matches!(trust(None, false), Trust::Authorities(_)));
+    let authorities = CaBundle::parse(authority("ours").as_bytes()).unwrap();
+    let mut all = Recognition {
+        fingerprint: Some(fingerprint),
+        authorities: Some(authorities.clone()),
+        insecure: true,
+    };
+    assert!(matches!(all.trust(), Trust::Fingerprint(found) if found == fingerprint));
+    all.fingerprint = None;
+    assert!(matches!(all.trust(), Trust::Bundle(found) if found == authorities));
+    all.authorities = None;
+    assert!(matches!(all.trust(), Trust::Anyone));
+    assert!(matches!(Recognition::default().trust(), Trust::Authorities(_)));
+}
+
+#[test]
+fn a_file_without_usable_authorities_is_refused_and_says_what_belongs_there() {
+    let file = std::env::temp_dir().join(format!("liqoctl-authorities-{}", std::process::id()));
+    let read = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        read_authorities(&file).map_err(|error| format!("{error:#}"))
+    };
+    let ours = authority("ours");
+    assert_eq!(read(&format!("# ours\n{ours}")).unwrap().to_pem(), ours);
+    for (text, says) in [
+        (String::new(), "there is no certificate in it"),
+        ("hello".to_owned(), "there is no certificate in it"),
+        (ours.replace("MII", "%%%"), "it is no PEM"),
+        (ours.repeat(100), "Give only the one that signs"),
+    ] {
+        let error = read(&text).unwrap_err();
+        let next = error.contains("--ca-file takes") || error.contains("Give only");
+        assert!(error.contains(says) && error.contains("Nothing was changed") && next, "{error}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let error = format!("{:#}", read_authorities(&file).unwrap_err());
+    assert!(error.contains("cannot read") && error.contains("--ca-file takes"), "{error}");
+}
+
+#[test]
+fn one_that_is_known_by_an_authority_stays_known_by_it() {
+    let fingerprint = Fingerprint::of_certificate(b"x");
+    let by_fingerprint = Recognition::by_fingerprint(fingerprint);
+    let mut spec = ForeignClusterSpec::new("https://h");
+    assert_eq!(Recognition::kept(None, fingerprint), by_fingerprint);
+    assert_eq!(Recognition::kept(Some(&spec), fingerprint), by_fingerprint);
+    spec.auth_ca_bundle = Some("nonsense".to_owned());
+    assert_eq!(Recognition::kept(Some(&spec), fingerprint), by_fingerprint);
+    let ours = authority("ours");
+    spec.auth_ca_bundle = Some(ours.clone());
+    let kept = Recognition::kept(Some(&spec), fingerprint);
+    assert_eq!((kept.fingerprint, kept.authorities.unwrap().to_pem()), (None, ours));
+    spec.auth_fingerprint = Some(Fingerprint::of_certificate(b"old").to_string());
+    assert_eq!(Recognition::kept(Some(&spec), fingerprint), by_fingerprint);
 }
