@@ -70,15 +70,6 @@ pub(crate) enum Who {
     Provider,
 }
 
-impl Who {
-    pub(crate) fn other(self) -> Self {
-        match self {
-            Self::Consumer => Self::Provider,
-            Self::Provider => Self::Consumer,
-        }
-    }
-}
-
 /// A consumer, a provider, and what runs there.
 pub(crate) struct Pair<'a> {
     pub(crate) a: House<'a>,
