@@ -162,7 +162,8 @@ pub(super) struct Peering {
     #[arg(long, env = "LIQO_API_SERVER_TRUSTED_CA", default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true, value_parser = parse_bool, action = ArgAction::Set, value_name = "BOOL")]
     pub(super) api_server_trusted_ca: bool,
 
-    /// The name servers for search domains, as ADDRESS:PORT,ADDRESS:PORT [default: those that the pod uses]
+    /// The name servers for search domains, as ADDRESS:PORT,ADDRESS:PORT; the services that they name are called by name, so
+    /// the pod must be able to find these hosts as well [default: those that the pod uses]
     #[arg(long, env = "LIQO_NAME_SERVERS", value_delimiter = ',', value_name = "ADDRESSES")]
     pub(super) name_servers: Vec<SocketAddr>,
 
