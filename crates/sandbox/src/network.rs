@@ -6,11 +6,17 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::error::{Result, SandboxError};
 use crate::plan::{ClusterPlan, MachinePlan, Place, Plan, mac_text};
 use crate::process::{self, Inside, Launch};
 
+/// How long the shell that sets a network up may take to become what holds it.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// The role of the process that holds the internet.
 pub(crate) const INTERNET: &str = "internet";
 /// This machine's port on the internet's bridge.
@@ -28,7 +34,15 @@ fn hold(root: &Path, part: &str) -> Result<i32> {
                   && exec sleep infinity > /dev/null";
     let argv = ["unshare", "--net", "--", "sh", "-c", script].map(OsString::from).to_vec();
     let log = root.join("network.log");
-    Launch { root, part, inside: Inside::Host, argv, log, env: vec![] }.start_and_hear_ready()
+    Launch { root, part, inside: Inside::Host, argv, log, env: vec![] }.start_and_hear_ready()?;
+    // It says so just before it becomes the program that others look for, which may be a while later on a busy machine.
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        match holder(root, part) {
+            Err(_) if Instant::now() < give_up => std::thread::sleep(LOOK_AGAIN),
+            found => return found,
+        }
+    }
 }
 
 /// The process that holds the network called `part`.
