@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -398,7 +397,7 @@ pub(crate) struct Fuse {
     left: Arc<AtomicIsize>,
     blown: watch::Sender<bool>,
     /// Where they went.
-    written: watch::Sender<BTreeSet<String>>,
+    written: watch::Sender<Vec<String>>,
 }
 
 impl Fuse {
@@ -407,9 +406,12 @@ impl Fuse {
         Self { left: Arc::new(AtomicIsize::new(writes)), blown, written }
     }
 
-    /// What was written to, however often: a write that meets with a conflict or gets no answer is made again.
+    /// What was written to, once for each time, in order of the names. A write that meets with a conflict changed nothing and is
+    /// made again.
     pub(crate) fn written(&self) -> Vec<String> {
-        self.written.borrow().iter().cloned().collect()
+        let mut written = self.written.borrow().clone();
+        written.sort();
+        written
     }
 
     pub(crate) fn is_blown(&self) -> bool {
@@ -433,11 +435,11 @@ pub(crate) struct Fused<S> {
     fuse: Fuse,
 }
 
-impl<S> tower::Service<http::Request<Body>> for Fused<S>
+impl<S, B> tower::Service<http::Request<Body>> for Fused<S>
 where
-    S: tower::Service<http::Request<Body>> + Send + 'static,
+    S: tower::Service<http::Request<Body>, Response = http::Response<B>> + Send + 'static,
     S::Future: Send,
-    S::Response: Send,
+    B: Send + 'static,
     S::Error: Send,
 {
     type Response = S::Response;
@@ -458,15 +460,19 @@ where
         if writes && nth <= 0 {
             return Box::pin(std::future::pending());
         }
+        let path = request.uri().path().to_owned();
         if writes {
-            let path = request.uri().path().to_owned();
-            fuse.written.send_modify(|written| {
-                written.insert(path);
-            });
+            fuse.written.send_modify(|written| written.push(path.clone()));
         }
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;
+            let refused = matches!(&answer, Ok(answer) if answer.status() == http::StatusCode::CONFLICT);
+            if writes && refused {
+                fuse.written.send_modify(|written| {
+                    written.iter().position(|it| *it == path).map(|index| written.remove(index));
+                });
+            }
             if nth == 1 {
                 fuse.blown.send_replace(true);
                 return std::future::pending().await;
